@@ -179,6 +179,7 @@ struct control_lane {
 	uint32_t moved; /* 1: the cursor was at the end and the lane starts the next epoch */
 	uint32_t cursor_size;
 	uint8_t cursor[CONTROL_CURSOR_MAX]; /* where the lane stands */
+	uint64_t last; /* number of the lane's last batch; 0: they do not end */
 };
 
 struct control_seek { /* answered by struct control_lane */

@@ -14,7 +14,8 @@ static struct fdr_held *find_held(struct feeder_lane *lane, uint64_t number)
 
 static int fail_not_held(uint64_t number)
 {
-	return fdr_fail(-EINVAL, "batch %llu is not held: it was never given, or is released already",
+	return fdr_fail(-EINVAL,
+		"batch %llu is not held: it was never given, or is released already",
 		(unsigned long long)number);
 }
 
@@ -32,8 +33,8 @@ int feeder_release(struct feeder_lane *lane, uint64_t number)
 	return 0;
 }
 
-int feeder_batch_place(struct feeder_lane *lane, uint64_t number, uint32_t i,
-	struct feeder_place *ret)
+int feeder_batch_place(
+	struct feeder_lane *lane, uint64_t number, uint32_t i, struct feeder_place *ret)
 {
 	struct ring_place place;
 
@@ -80,8 +81,9 @@ int feeder_batch_field(struct feeder_lane *lane, uint64_t number, const char *na
 		if (strcmp(lane->fields[i].name, name) != 0)
 			continue;
 		if (extent->offset > stride || extent->bytes > stride - extent->offset)
-			return fdr_fail(-EPROTO, "the daemon's ring is malformed: field %s of batch %llu",
-				name, (unsigned long long)number);
+			return fdr_fail(-EPROTO,
+				"the daemon's ring is malformed: field %s of batch %llu", name,
+				(unsigned long long)number);
 		*ret_data = ring_map_slot(&lane->map, number) + extent->offset;
 		*ret_bytes = extent->bytes;
 		return 0;

@@ -89,13 +89,14 @@ struct feeder_lane {
 	uint32_t cursor_size;
 	uint64_t order_digest;
 	uint64_t pixel_digest;
-	uint64_t wait_ns;      /* E5: copies of the telemetry words */
+	uint64_t wait_ns; /* E5: copies of the telemetry words */
 	uint64_t consumed;
-	uint64_t stalled_ns;   /* waited since the last batch, over calls */
-	uint32_t pending;      /* serial of a seek or set epoch whose reply is still to come */
-	int error;             /* of an event or a malformed ring; error_text says it */
+	uint64_t last;       /* number of the lane's last batch; 0: they do not end */
+	uint64_t stalled_ns; /* waited since the last batch, over calls */
+	uint32_t pending;    /* serial of a seek or set epoch whose reply is still to come */
+	int error;           /* of an event or a malformed ring; error_text says it */
 	char error_text[CONTROL_TEXT_MAX];
-	struct list link; /* in f->lanes */
+	struct list link;      /* in f->lanes */
 	struct fdr_held *held; /* one for each slot */
 
 	/* guarded by the registry's lock */
@@ -136,8 +137,8 @@ int fdr_socket_connect(const char *path);
 /* Makes ret a connection over fd (consumed) and says hello. */
 int fdr_hello(struct feeder **ret, int fd, const char *path, const char *job,
 	const struct feeder_connect_options *options);
-int fdr_private_connect(struct feeder **ret, const char *job,
-	const struct feeder_connect_options *options);
+int fdr_private_connect(
+	struct feeder **ret, const char *job, const struct feeder_connect_options *options);
 int fdr_sleep_ms(unsigned int ms); /* 0, -EINTR */
 
 struct fdr_spawn {
@@ -161,8 +162,8 @@ struct fdr_call {
 	size_t size;
 	const int *fds;
 	unsigned int fd_count;
-	int timeout_ms;              /* restarts whenever the daemon reports progress */
-	struct feeder_lane *lane;    /* whose generation the reply changes, or NULL */
+	int timeout_ms;           /* restarts whenever the daemon reports progress */
+	struct feeder_lane *lane; /* whose generation the reply changes, or NULL */
 	void (*progress)(void *context, uint64_t files, uint64_t directories);
 	void *context;
 };
@@ -170,8 +171,8 @@ struct fdr_call {
 /* 0 with the reply in f->packet, its descriptors included; else a negative errno and sentence. */
 int fdr_call(struct feeder *f, const struct fdr_call *call);
 /* The reply's struct; with tail, what follows it. -EPROTO. */
-int fdr_reply(struct feeder *f, void *ret, size_t size, const uint8_t **ret_tail,
-	size_t *ret_tail_size);
+int fdr_reply(
+	struct feeder *f, void *ret, size_t size, const uint8_t **ret_tail, size_t *ret_tail_size);
 /* Descriptor i of the reply, now the caller's; -1 if it came without. */
 int fdr_take_fd(struct feeder *f, unsigned int i);
 /* Handles what waits on the socket, without blocking. Afterwards f->dead tells. */

@@ -64,8 +64,8 @@ static uint32_t default_resize(const struct feeder_lane_config *config)
 	return (uint32_t)(whole + (rest > 3));
 }
 
-static void add_evaluation(struct control_open_lane *message,
-	const struct feeder_lane_config *config)
+static void add_evaluation(
+	struct control_open_lane *message, const struct feeder_lane_config *config)
 {
 	struct control_operation *resize = add(message, CONTROL_OP_RESIZE);
 	struct control_operation *crop = add(message, CONTROL_OP_CENTER_CROP);
@@ -99,9 +99,12 @@ static uint32_t flags(const struct feeder_lane_config *config)
 int fdr_config_message(struct control_open_lane *ret, const struct feeder_lane_config *config)
 {
 	if (config->normalize && config->dtype == FEEDER_UINT8)
-		return fdr_fail(-EINVAL, "lane config: normalize needs a float dtype, dtype is uint8");
-	if (config->cursor_size > CONTROL_CURSOR_MAX || (config->cursor_size && !config->cursor))
-		return fdr_fail(-EINVAL, "lane config: a cursor of %zu bytes is not one of feeder's",
+		return fdr_fail(
+			-EINVAL, "lane config: normalize needs a float dtype, dtype is uint8");
+	if (config->cursor &&
+		(config->cursor_size == 0 || config->cursor_size > CONTROL_CURSOR_MAX))
+		return fdr_fail(-EINVAL,
+			"lane config: a cursor of %zu bytes is not one of feeder's",
 			config->cursor_size);
 	if (config->timeout_ms < 0)
 		return fdr_fail(-EINVAL, "lane config: timeout_ms is negative");
@@ -121,11 +124,15 @@ int fdr_config_message(struct control_open_lane *ret, const struct feeder_lane_c
 		.slots = config->slots,
 		.numa_node = config->numa_node,
 		.weight = config->weight,
+		.max_batches = config->max_batches,
 	};
 	if (ret->order == 0)
 		ret->order = config->train ? FEEDER_ORDER_TORCH : FEEDER_ORDER_SEQUENTIAL;
 	if (ret->bad == 0)
 		ret->bad = config->train ? FEEDER_BAD_SUBSTITUTE : FEEDER_BAD_MASK;
+	/* the daemon counts from where the lane opens, which without a cursor is epoch 0 */
+	if (config->max_epochs)
+		ret->max_epochs = config->max_epochs + (config->cursor ? 0 : config->epoch);
 	if (config->cursor) {
 		ret->cursor_size = (uint32_t)config->cursor_size;
 		memcpy(ret->cursor, config->cursor, config->cursor_size);

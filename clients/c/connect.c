@@ -184,8 +184,9 @@ static void notice(const struct feeder_connect_options *options, int error)
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "the daemon at %s refuses (%s): using a private daemon instead",
-		fdr_system_socket, strerror(-error));
+	snprintf(line, sizeof(line),
+		"the daemon at %s refuses (%s): using a private daemon instead", fdr_system_socket,
+		strerror(-error));
 	if (options->notice)
 		options->notice(options->context, line);
 	else
@@ -193,8 +194,8 @@ static void notice(const struct feeder_connect_options *options, int error)
 }
 
 /* 0 connected, 1 not there or refusing (said), negative: it is there and failed. */
-static int connect_system(struct feeder **ret, const char *job,
-	const struct feeder_connect_options *options)
+static int connect_system(
+	struct feeder **ret, const char *job, const struct feeder_connect_options *options)
 {
 	int fd = fdr_socket_connect(fdr_system_socket);
 	int r;

@@ -129,8 +129,8 @@ static int make_ids(const int64_t *ids, uint64_t count)
 	return fd_steal(&fd);
 }
 
-int feeder_set_epoch_ids(struct feeder_lane *lane, uint64_t epoch, const int64_t *ids,
-	uint64_t count)
+int feeder_set_epoch_ids(
+	struct feeder_lane *lane, uint64_t epoch, const int64_t *ids, uint64_t count)
 {
 	CLEANUP(fd_closep) int fd = -1;
 	int r = fdr_alive(lane->f);

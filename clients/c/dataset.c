@@ -93,8 +93,8 @@ static int read_classes(struct fdr_dataset *dataset, int fd, const char *path)
 	if (!dataset->class_bytes)
 		return fdr_fail_memory();
 	while (done < (size_t)st.st_size) {
-		ssize_t n = pread(fd, dataset->class_bytes + done, (size_t)st.st_size - done,
-			(off_t)done);
+		ssize_t n = pread(
+			fd, dataset->class_bytes + done, (size_t)st.st_size - done, (off_t)done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -217,8 +217,8 @@ static int fetch_page(struct feeder_lane *lane, uint64_t first)
 	if (r < 0)
 		return r;
 	if (reply.bytes != bytes || reply.count == 0 || reply.count > body.count)
-		return fdr_fail(-EPROTO, "dataset %s: the daemon's list of paths is malformed",
-			lane->path);
+		return fdr_fail(
+			-EPROTO, "dataset %s: the daemon's list of paths is malformed", lane->path);
 	free(paths->records);
 	*paths = (struct fdr_paths){ .records = malloc(bytes ? bytes : 1) };
 	if (!paths->records)
@@ -248,7 +248,8 @@ static int find_sample(struct feeder_lane *lane, uint64_t id, int64_t *ret_label
 	}
 	r = find_record(paths, id, ret_label, ret_path, ret_length);
 	if (r < 0)
-		return fdr_fail(r, "dataset %s: the daemon's list of paths is malformed", lane->path);
+		return fdr_fail(
+			r, "dataset %s: the daemon's list of paths is malformed", lane->path);
 	return 0;
 }
 
@@ -262,7 +263,8 @@ int feeder_sample_path(struct feeder_lane *lane, uint64_t id, char *ret, size_t 
 	if (r < 0)
 		return r;
 	if (length >= size)
-		return fdr_fail(-ERANGE, "the path of sample %llu has %u bytes: give room for one more",
+		return fdr_fail(-ERANGE,
+			"the path of sample %llu has %u bytes: give room for one more",
 			(unsigned long long)id, length);
 	memcpy(ret, path, length);
 	ret[length] = '\0';

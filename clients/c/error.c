@@ -40,8 +40,8 @@ const char *feeder_version(void)
 const char *feeder_status_text(int status)
 {
 	switch (status) {
-#define STATUS_CASE(name, number, word, text)                                                      \
-	case number:                                                                               \
+#define STATUS_CASE(name, number, word, text) \
+	case number:                          \
 		return text;
 		FEEDER_STATUS_LIST(STATUS_CASE)
 #undef STATUS_CASE

@@ -16,7 +16,7 @@
 
 struct feeder_lane *fdr_lane_find(struct feeder *f, uint32_t handle)
 {
-	LIST_FOR_EACH(pos, &f->lanes) {
+	LIST_FOR_EACH (pos, &f->lanes) {
 		struct feeder_lane *lane = CONTAINER_OF(pos, struct feeder_lane, link);
 
 		if (lane->handle == handle)
@@ -182,6 +182,7 @@ static int take_reply(struct feeder_lane *lane)
 	if (r == 0 && (reply.first == 0 || reply.lane == 0))
 		r = fail_ring("the first batch's number");
 	lane->next = reply.first;
+	lane->last = reply.last;
 	lane->moved = reply.moved != 0;
 	return r;
 }
@@ -201,6 +202,7 @@ int fdr_lane_moved(struct feeder_lane *lane, const struct control_lane *reply)
 	if (ahead > 0)
 		fdr_doorbell(lane);
 	lane->next = reply->first;
+	lane->last = reply->last;
 	lane->moved = reply->moved != 0;
 	lane->at_start = false;
 	r = take_standing(lane, reply);
@@ -242,7 +244,8 @@ static int set_name(struct feeder_lane *lane, const struct feeder_lane_config *c
 
 	if (config->lane_name && config->lane_name[0]) {
 		if (strlen(config->lane_name) >= sizeof(lane->name))
-			return fdr_fail(-ENAMETOOLONG, "lane config: lane_name is longer than %zu bytes",
+			return fdr_fail(-ENAMETOOLONG,
+				"lane config: lane_name is longer than %zu bytes",
 				sizeof(lane->name) - 1);
 		snprintf(lane->name, sizeof(lane->name), "%s", config->lane_name);
 		return 0;
@@ -386,6 +389,7 @@ int feeder_lane_info(struct feeder_lane *lane, struct feeder_lane_info *ret)
 		.format = lane->dataset.reply.format,
 		.index_used = lane->dataset.reply.index_used,
 		.moved = lane->moved,
+		.lane = lane->map.header.lane,
 	};
 
 	memcpy(info.fingerprint, lane->dataset.reply.fingerprint, sizeof(info.fingerprint));

@@ -51,8 +51,8 @@ static int fail_descriptor(struct feeder_lane *lane, const char *what)
 }
 
 /* Whether the extent lies in the slot and holds bytes at least. */
-static bool extent_fits(const struct feeder_lane *lane, const struct ring_extent *extent,
-	uint64_t bytes)
+static bool extent_fits(
+	const struct feeder_lane *lane, const struct ring_extent *extent, uint64_t bytes)
 {
 	uint64_t stride = lane->map.header.slot_stride;
 
@@ -155,9 +155,13 @@ static int check_lane(struct feeder_lane *lane)
 		return fdr_fail_forked();
 	if (lane->error == -EPROTO || lane->error == -ESTALE)
 		return fail_lane(lane);
+	if (lane->last && lane->next > lane->last)
+		return fdr_fail(-ENODATA, "the lane has delivered all of its %llu batches",
+			(unsigned long long)lane->last);
 	if (held->number)
 		return fdr_fail(-EDEADLK,
-			"batch %llu needs the slot that batch %llu, still held, occupies: release it "
+			"batch %llu needs the slot that batch %llu, still held, occupies: release "
+			"it "
 			"first, or open the lane with more than %u slots",
 			(unsigned long long)lane->next, (unsigned long long)held->number,
 			lane->map.header.slots);

@@ -49,11 +49,11 @@ static int check_directory(const char *path)
 	struct stat st;
 
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return fdr_fail(-errno, "the directory %s of private daemons cannot be made: %s", path,
-			strerror(errno));
+		return fdr_fail(-errno, "the directory %s of private daemons cannot be made: %s",
+			path, strerror(errno));
 	if (lstat(path, &st) < 0)
-		return fdr_fail(-errno, "the directory %s of private daemons: %s", path,
-			strerror(errno));
+		return fdr_fail(
+			-errno, "the directory %s of private daemons: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
 		return fdr_fail(-EACCES,
 			"%s must be a directory of uid %u with mode 0700: remove it, or set "
@@ -103,8 +103,8 @@ static int find_paths(struct private_daemon *d)
 			(int)sizeof(d->socket) ||
 		snprintf(d->lock, sizeof(d->lock), "%s/%s.lock", directory, name) >=
 			(int)sizeof(d->lock))
-		return fdr_fail(-ENAMETOOLONG, "the socket path of a private daemon is too long: %s",
-			directory);
+		return fdr_fail(-ENAMETOOLONG,
+			"the socket path of a private daemon is too long: %s", directory);
 	return 0;
 }
 
@@ -125,8 +125,14 @@ static bool beside_library(char ret[PATH_MAX])
 {
 	/* beside it (a wheel); a build tree; a prefix with lib/ or lib/TRIPLET/ */
 	static const char *const names[] = {
-		"feederd", "../../src/daemon/feederd", "../libexec/feederd", "../bin/feederd",
-		"../sbin/feederd", "../../libexec/feederd", "../../bin/feederd", "../../sbin/feederd",
+		"feederd",
+		"../../src/daemon/feederd",
+		"../libexec/feederd",
+		"../bin/feederd",
+		"../sbin/feederd",
+		"../../libexec/feederd",
+		"../../bin/feederd",
+		"../../sbin/feederd",
 	};
 	char library[PATH_MAX];
 	char *slash;
@@ -178,9 +184,9 @@ static int find_program(struct private_daemon *d)
 	}
 	if (beside_library(d->program) || on_path(d->program))
 		return 0;
-	return fdr_fail(-ENOENT,
-		"no feederd beside libfeeder or in PATH: install it, set FEEDER_DAEMON to its path, or "
-		"FEEDER_SOCKET to a running daemon's socket");
+	return fdr_fail(-ENOENT, "no feederd beside libfeeder or in PATH: install it, set "
+				 "FEEDER_DAEMON to its path, or "
+				 "FEEDER_SOCKET to a running daemon's socket");
 }
 
 /* ---- starting ---- */
@@ -189,8 +195,13 @@ static bool environment_kept(const char *entry)
 {
 	/* those are the trainer's own relation to its service manager */
 	static const char *const dropped[] = {
-		"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "LISTEN_PID=", "LISTEN_FDS=",
-		"LISTEN_FDNAMES=", "FEEDER_SOCKET=",
+		"NOTIFY_SOCKET=",
+		"WATCHDOG_USEC=",
+		"WATCHDOG_PID=",
+		"LISTEN_PID=",
+		"LISTEN_FDS=",
+		"LISTEN_FDNAMES=",
+		"FEEDER_SOCKET=",
 	};
 
 	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++) {
@@ -279,26 +290,49 @@ static int fail_start(const struct private_daemon *d, int error)
 		d->socket, d->options->timeout_ms, strerror(-error));
 }
 
-/* The lock is free again when its holder's daemon has said hello. */
+/* Whether the lock file is still the one that its name leads to. */
+static bool lock_current(const struct private_daemon *d, int fd)
+{
+	struct stat mine;
+	struct stat named;
+
+	return fstat(fd, &mine) == 0 && lstat(d->lock, &named) == 0 &&
+	       mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+}
+
+static int fail_lock(const struct private_daemon *d)
+{
+	return fdr_fail(-errno, "the lock file %s: %s", d->lock, strerror(errno));
+}
+
+/*
+ * The lock is free again when its holder's daemon has said hello. The holder removes the file
+ * first, so that nothing stays behind; who then gets the lock of a removed file tries anew.
+ */
 static int take_lock(const struct private_daemon *d, int *ret_fd)
 {
-	CLEANUP(fd_closep)
-	int fd = open(d->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	for (;;) {
+		CLEANUP(fd_closep)
+		int fd = open(d->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd < 0)
-		return fdr_fail(-errno, "the lock file %s: %s", d->lock, strerror(errno));
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (fd < 0)
+			return fail_lock(d);
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			if (!lock_current(d, fd))
+				continue;
+			*ret_fd = fd_steal(&fd);
+			return 0;
+		}
 		if (errno != EWOULDBLOCK && errno != EINTR)
-			return fdr_fail(-errno, "the lock file %s: %s", d->lock, strerror(errno));
+			return fail_lock(d);
 		if (now_ns() >= d->deadline)
 			return fdr_fail(-ETIMEDOUT,
-				"another process holds %s for %d ms: its private daemon does not start",
+				"another process holds %s for %d ms: its private daemon does not "
+				"start",
 				d->lock, d->options->timeout_ms);
 		if (fdr_sleep_ms(5) < 0)
 			return fail_start(d, -EINTR);
 	}
-	*ret_fd = fd_steal(&fd);
-	return 0;
 }
 
 /* 0 connected; 1 start one, and come back; 2 wait, and come back; negative: an error. */
@@ -314,8 +348,8 @@ static int attempt(struct feeder **ret, struct private_daemon *d, int *ret_error
 		return 2;
 	if (r != -ENOENT && r != -ECONNREFUSED && r != -EPIPE)
 		return fd < 0 ? fdr_fail(r, "connecting to the private daemon at %s failed: %s",
-					d->socket, strerror(-r)) :
-				r;
+					d->socket, strerror(-r))
+			      : r;
 	return ended(d) ? 1 : 2;
 }
 
@@ -347,8 +381,8 @@ static int connect_locked(struct feeder **ret, struct private_daemon *d)
 	}
 }
 
-int fdr_private_connect(struct feeder **ret, const char *job,
-	const struct feeder_connect_options *options)
+int fdr_private_connect(
+	struct feeder **ret, const char *job, const struct feeder_connect_options *options)
 {
 	struct private_daemon d = {
 		.options = options,
@@ -367,6 +401,8 @@ int fdr_private_connect(struct feeder **ret, const char *job,
 		r = take_lock(&d, &lock);
 	if (r == 0)
 		r = connect_locked(ret, &d);
+	if (lock >= 0)
+		unlink(d.lock);
 	fd_close(d.pidfd);
 	return r;
 }

@@ -39,7 +39,7 @@ static void after_fork_child(void)
 
 		f->forked = true;
 		f->fd = fd_close(f->fd);
-		LIST_FOR_EACH(pos, &f->lanes) {
+		LIST_FOR_EACH (pos, &f->lanes) {
 			struct feeder_lane *lane = CONTAINER_OF(pos, struct feeder_lane, link);
 
 			lane->doorbell = fd_close(lane->doorbell);
@@ -79,7 +79,7 @@ void fdr_registry_remove(struct feeder *f)
 
 static bool name_taken(const char *name)
 {
-	LIST_FOR_EACH(pos, &names) {
+	LIST_FOR_EACH (pos, &names) {
 		if (strcmp(CONTAINER_OF(pos, struct feeder_lane, name_link)->name, name) == 0)
 			return true;
 	}

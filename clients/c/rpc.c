@@ -17,19 +17,21 @@
 
 int fdr_fail_forked(void)
 {
-	return fdr_fail(-ECHILD,
-		"this connection was made before fork(): the child must make its own");
+	return fdr_fail(
+		-ECHILD, "this connection was made before fork(): the child must make its own");
 }
 
 int fdr_fail_dead(struct feeder *f)
 {
 	if (f->dead == -EPROTO)
-		return fdr_fail(-EPROTO, "the daemon at %s sent a malformed packet: version %s, "
-					 "this library has " FEEDER_VERSION,
+		return fdr_fail(-EPROTO,
+			"the daemon at %s sent a malformed packet: version %s, "
+			"this library has " FEEDER_VERSION,
 			f->path, f->version[0] ? f->version : "unknown");
 	if (f->draining)
 		return fdr_fail(-EPIPE,
-			"the daemon at %s was stopped and has published its last batch: connect again "
+			"the daemon at %s was stopped and has published its last batch: connect "
+			"again "
 			"and open the lane at your cursor with reopen",
 			f->path);
 	return fdr_fail(-EPIPE,
@@ -50,7 +52,8 @@ static int fail_files(void)
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	return fdr_fail(-EMFILE,
-		"the descriptors of the daemon's reply did not fit below this process's limit of %llu "
+		"the descriptors of the daemon's reply did not fit below this process's limit of "
+		"%llu "
 		"open files: raise it (ulimit -n)",
 		(unsigned long long)limit.rlim_cur);
 }
@@ -60,17 +63,19 @@ void fdr_send_close(struct feeder *f, uint32_t lane, uint32_t dataset)
 	struct control_close body = { .size = sizeof(body), .lane = lane, .dataset = dataset };
 
 	if (!f->dead)
-		control_send(f->fd, CONTROL_CLOSE, ++f->serial, &body, sizeof(body), NULL, 0, NULL, 0);
+		control_send(
+			f->fd, CONTROL_CLOSE, ++f->serial, &body, sizeof(body), NULL, 0, NULL, 0);
 }
 
-int fdr_reply(struct feeder *f, void *ret, size_t size, const uint8_t **ret_tail,
-	size_t *ret_tail_size)
+int fdr_reply(
+	struct feeder *f, void *ret, size_t size, const uint8_t **ret_tail, size_t *ret_tail_size)
 {
 	int r = control_body(f->packet, ret, size, ret_tail, ret_tail_size);
 
 	if (r == -E2BIG)
-		return fdr_fail(r, "the daemon at %s (version %s) uses what this library "
-				   "(" FEEDER_VERSION ") does not know: update the library",
+		return fdr_fail(r,
+			"the daemon at %s (version %s) uses what this library "
+			"(" FEEDER_VERSION ") does not know: update the library",
 			f->path, f->version);
 	if (r < 0)
 		return fdr_fail(r, "the daemon at %s sent a malformed reply", f->path);
@@ -141,7 +146,7 @@ static void lane_lost(struct feeder *f)
 
 static void settle_pending(struct feeder *f, uint32_t serial)
 {
-	LIST_FOR_EACH(pos, &f->lanes) {
+	LIST_FOR_EACH (pos, &f->lanes) {
 		struct feeder_lane *lane = CONTAINER_OF(pos, struct feeder_lane, link);
 
 		if (lane->pending == serial)
@@ -268,8 +273,8 @@ static int send_request(struct feeder *f, const struct fdr_call *call, uint64_t 
 		if (r == 0)
 			return 0;
 		if (r != -EAGAIN)
-			return fdr_fail(r, "sending to the daemon at %s failed: %s", f->path,
-				strerror(-r));
+			return fdr_fail(
+				r, "sending to the daemon at %s failed: %s", f->path, strerror(-r));
 		r = wait_socket(f, POLLOUT, deadline);
 		if (r < 0)
 			return fdr_fail(r, "the daemon at %s does not read its socket", f->path);
@@ -305,8 +310,8 @@ static int finish_reply(struct feeder *f, const struct fdr_call *call)
 		settle_pending(f, f->packet->header.serial);
 		r = fail_refused(f);
 	} else if (f->packet->header.type != (call->type | CONTROL_REPLY)) {
-		r = fdr_fail(-EPROTO, "the daemon at %s answered with a message of type %u", f->path,
-			f->packet->header.type);
+		r = fdr_fail(-EPROTO, "the daemon at %s answered with a message of type %u",
+			f->path, f->packet->header.type);
 	} else if (call->lane) {
 		r = apply_move(f);
 	}
@@ -319,8 +324,9 @@ static int fail_unanswered(struct feeder *f, const struct fdr_call *call, int co
 {
 	if (code == -EINTR)
 		return fdr_fail(code, "interrupted by a signal");
-	return fdr_fail(code, "the daemon at %s gave no answer within %d ms: it is stopped or stuck",
-		f->path, call->timeout_ms);
+	return fdr_fail(code,
+		"the daemon at %s gave no answer within %d ms: it is stopped or stuck", f->path,
+		call->timeout_ms);
 }
 
 static int wait_reply(struct feeder *f, const struct fdr_call *call, uint64_t deadline)

@@ -33,7 +33,8 @@ static uint64_t counter(int fd, const struct stats_header *header, uint32_t inde
 	uint64_t value = 0;
 
 	if (index >= header->daemon_count ||
-		pread(fd, &value, sizeof(value), header->daemon_offset + index * 8) != sizeof(value))
+		pread(fd, &value, sizeof(value), header->daemon_offset + index * 8) !=
+			sizeof(value))
 		return 0;
 	return value;
 }
@@ -63,7 +64,8 @@ static void describe(struct feeder *f, char *ret, size_t size)
 		snprintf(ret, size, "it answers");
 	else
 		snprintf(ret, size,
-			"it (pid %u) answers, with %llu reads in flight and %llu encoded bytes held by "
+			"it (pid %u) answers, with %llu reads in flight and %llu encoded bytes "
+			"held by "
 			"%llu workers",
 			header.pid,
 			(unsigned long long)counter(fd, &header, STATS_DAEMON_reads_in_flight),
@@ -78,8 +80,10 @@ int fdr_fail_stalled(struct feeder_lane *lane, uint64_t waited_ns)
 
 	describe(lane->f, doing, sizeof(doing));
 	return fdr_fail(-ETIMEDOUT,
-		"dataset %s: batch %llu of lane %s did not come within %llu ms; the lane is %s, the "
+		"dataset %s: batch %llu of lane %s did not come within %llu ms; the lane is %s, "
+		"the "
 		"daemon at %s: %s",
 		lane->path, (unsigned long long)lane->next, lane->name,
-		(unsigned long long)(waited_ns / NS_PER_MS), state_name(state), lane->f->path, doing);
+		(unsigned long long)(waited_ns / NS_PER_MS), state_name(state), lane->f->path,
+		doing);
 }

@@ -29,8 +29,8 @@ int feeder_stats(struct feeder *f, int *ret_fd)
 	seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
 	/* the caller may map it: it must neither change nor shrink */
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || (seals & F_SEAL_WRITE) == 0)
-		return fdr_fail(-EPROTO, "the daemon at %s sent statistics that are not sealed",
-			f->path);
+		return fdr_fail(
+			-EPROTO, "the daemon at %s sent statistics that are not sealed", f->path);
 	*ret_fd = fd_steal(&fd);
 	return 0;
 }

@@ -244,8 +244,9 @@ struct feeder_batch {
  * this and earlier calls, add up to the lane's time-out: the sentence says what the daemon was
  * doing, and counting starts again); -EINTR; -EDEADLK (the next batch's slot is held by the
  * caller: release it first); -ENODATA (max_batches or max_epochs were delivered; else epochs
- * follow one another without end: watch last_of_epoch); -EPIPE (the daemon died or drained and all batches are read); -EBADMSG (bad
- * sample under `fail`, or the budget is spent); -ESTALE (the lane was taken over); -ECHILD.
+ * follow one another without end: watch last_of_epoch); -EPIPE (the daemon died or drained and
+ * all batches are read); -EBADMSG (bad sample under `fail`, or the budget is spent); -ESTALE (the
+ * lane was taken over); -ECHILD.
  */
 FEEDER_API int feeder_next(struct feeder_lane *lane, struct feeder_batch *ret, int timeout_ms);
 /* Gives a batch back; its memory may change at once. Any order. -EINVAL: not held. */

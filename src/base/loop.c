@@ -83,9 +83,10 @@ void loop_unwatch(struct watch *watch)
 void loop_timer(struct loop *loop, struct timer *timer, uint64_t at_ns,
 	void (*fire)(struct timer *timer))
 {
-	struct list *pos = loop->timers.next;
+	struct list *pos;
 
 	timer_stop(timer);
+	pos = loop->timers.next;
 	timer->loop = loop;
 	timer->at_ns = at_ns;
 	timer->fire = fire;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Relaxed: single bytes and words that any thread may set and read. Nothing is ordered by them: a reader
- * sees some value that was stored, and other memory must not be inferred from it.
+ * Relaxed: single bytes and words that any thread may set and read. Nothing is ordered by them:
+ * a reader sees some value that was stored, and other memory must not be inferred from it.
  */
 #ifndef BASE_RELAXED_H
 #define BASE_RELAXED_H

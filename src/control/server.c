@@ -72,9 +72,8 @@ static int check_directory(const char *path, char *warning, char *text, size_t s
 		snprintf(directory, sizeof(directory), ".");
 	else
 		slash[slash == directory] = '\0';
-	if (stat(directory, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		int error = S_ISDIR(st.st_mode) ? errno : ENOTDIR;
-
+	int error = stat(directory, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+	if (error) {
 		snprintf(text, size, "the socket's directory %s: %s", directory, strerror(error));
 		return -error;
 	}

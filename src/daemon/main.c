@@ -123,7 +123,7 @@ static int watch_signals(struct daemon *d)
 	else
 		sigaddset(&set, SIGINT);
 	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigprocmask(SIG_SETMASK, &set, NULL); /* and what was inherited as blocked is open again */
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -274,7 +274,8 @@ int main(int argc, char **argv)
 	} else {
 		report_ready(&d);
 		status = loop_run(d.loop) < 0;
-		limit_exit();
+		if (!control_draining(d.control))
+			limit_exit();
 	}
 	deinit(&d);
 	return status;

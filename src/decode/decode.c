@@ -18,7 +18,7 @@
 #define STRINGIFY(token) #token
 #define STRING(macro)    STRINGIFY(macro)
 
-#define CODECS 2
+#define CODECS           2
 
 static const struct codec *const codecs[CODECS] = { &codec_jpeg, &codec_png };
 
@@ -111,8 +111,8 @@ static int check_owner(const struct decoder *d, struct fault *fault)
 	if (!d->codec)
 		return fault_set(fault, FEEDER_STATUS_INTERNAL, 0, "no image is open");
 	if (!pthread_equal(d->owner, pthread_self()))
-		return fault_set(fault, FEEDER_STATUS_INTERNAL, 0,
-			"the image was opened by another thread");
+		return fault_set(
+			fault, FEEDER_STATUS_INTERNAL, 0, "the image was opened by another thread");
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static bool holds_box(const struct decoder *d, const struct box *box)
 	uint32_t width = swaps ? d->height : d->width, height = swaps ? d->width : d->height;
 
 	return box->w > 0 && box->h > 0 && box->x < width && box->y < height &&
-		box->w <= width - box->x && box->h <= height - box->y;
+	       box->w <= width - box->x && box->h <= height - box->y;
 }
 
 static int turn(struct decoder *d, const struct box *box, const struct region *stored,
@@ -177,8 +177,8 @@ static int turn(struct decoder *d, const struct box *box, const struct region *s
 	return 0;
 }
 
-int decoder_region(struct decoder *d, const struct box *box, struct region *ret,
-	struct fault *fault)
+int decoder_region(
+	struct decoder *d, const struct box *box, struct region *ret, struct fault *fault)
 {
 	struct region stored;
 	struct box stored_box;

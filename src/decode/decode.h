@@ -75,8 +75,8 @@ int decoder_open(struct decoder *d, const uint8_t *bytes, size_t size, struct im
 int decoder_check_end(struct decoder *d, struct fault *fault);
 
 /* Decodes a box (inside the image, not empty). 0, or a status with *fault. Once per open. */
-int decoder_region(struct decoder *d, const struct box *box, struct region *ret,
-	struct fault *fault);
+int decoder_region(
+	struct decoder *d, const struct box *box, struct region *ret, struct fault *fault);
 
 /* Ends the sample, from any state; a closed decoder may be opened again. */
 void decoder_close(struct decoder *d);

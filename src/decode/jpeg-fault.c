@@ -82,13 +82,19 @@ static unsigned int row_reached(const struct jpeg *j)
 	return row < j->info.image_height ? row : j->info.image_height;
 }
 
+/* Data ran out at EOI: the file's own, or the one that our source puts behind its end. */
+static bool ran_out(const struct jpeg *j, int code)
+{
+	if (code == JWRN_ARITH_BAD_CODE)
+		return j->source_ended;
+	return code != JWRN_HUFF_BAD_CODE && j->info.unread_marker == JPEG_EOI;
+}
+
 static _Noreturn void fail_by_warning(struct jpeg *j, int code)
 {
 	char text[JMSG_LENGTH_MAX];
 
-	/* Data ran out at EOI, the file's own or the one that our source puts behind its end. */
-	if ((code == JWRN_HIT_MARKER || code == JWRN_MUST_RESYNC) &&
-		j->info.unread_marker == JPEG_EOI)
+	if (ran_out(j, code))
 		jpeg_fail(j, FEEDER_STATUS_TRUNCATED,
 			"image data ends early, near row %u of %u of scan %d", row_reached(j),
 			j->info.image_height, j->info.input_scan_number);

@@ -16,7 +16,7 @@ static bool is_sof(uint8_t marker)
 {
 	/* c4, c8 and cc are DHT, JPG and DAC. */
 	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
-		marker != 0xcc;
+	       marker != 0xcc;
 }
 
 static bool is_bare(uint8_t marker)
@@ -24,8 +24,7 @@ static bool is_bare(uint8_t marker)
 	return marker == MARKER_SOI || marker == MARKER_TEM || (marker >= 0xd0 && marker <= 0xd7);
 }
 
-static void read_segment(
-	uint8_t marker, const uint8_t *data, size_t size, struct jpeg_header *ret)
+static void read_segment(uint8_t marker, const uint8_t *data, size_t size, struct jpeg_header *ret)
 {
 	static const uint8_t exif[6] = "Exif\0";
 

@@ -122,8 +122,8 @@ void jpeg_decode_box(struct jpeg *j, const struct box *box, struct region *ret)
 	start_scans(j);
 	whole = !jpeg_has_multiple_scans(info) || is_whole(j);
 	if (j->source_ended && !whole)
-		jpeg_fail(j, FEEDER_STATUS_TRUNCATED, "image data ends after scan %d, more are missing",
-			info->input_scan_number);
+		jpeg_fail(j, FEEDER_STATUS_TRUNCATED,
+			"image data ends after scan %d, more are missing", info->input_scan_number);
 	crop = may_crop(j, whole);
 	if (crop) {
 		span_of_box(info, box, &span);

@@ -168,7 +168,7 @@ static uint64_t coefficient_bytes(const struct jpeg_decompress_struct *info)
 
 	for (int i = 0; i < info->num_components; i++)
 		samples += (uint64_t)info->comp_info[i].downsampled_width *
-			info->comp_info[i].downsampled_height;
+			   info->comp_info[i].downsampled_height;
 	return samples * sizeof(JCOEF);
 }
 
@@ -184,7 +184,7 @@ static void check_size(struct jpeg *j)
 		return;
 	for (int i = 0; i < j->info.num_components; i++)
 		blocks += (uint64_t)j->info.comp_info[i].width_in_blocks *
-			j->info.comp_info[i].height_in_blocks;
+			  j->info.comp_info[i].height_in_blocks;
 	if (blocks / 8 > j->size)
 		jpeg_fail(j, FEEDER_STATUS_TRUNCATED,
 			"%zu bytes cannot hold the %u x %u pixels of the header", j->size,
@@ -203,7 +203,8 @@ static void check_limits(struct jpeg *j)
 			(unsigned long long)limits->max_pixels);
 	if (memory > limits->max_memory)
 		jpeg_fail(j, FEEDER_STATUS_MEMORY_LIMIT,
-			"memory cap: %u x %u pixels in several scans take %llu bytes, the limit is %llu",
+			"memory cap: %u x %u pixels in several scans take %llu bytes, the limit is "
+			"%llu",
 			j->info.image_width, j->info.image_height, (unsigned long long)memory,
 			(unsigned long long)limits->max_memory);
 	check_size(j);
@@ -241,8 +242,8 @@ static int check_process(const struct jpeg_header *h, struct fault *fault)
 	return 0;
 }
 
-static int jpeg_open(void *state, const uint8_t *bytes, size_t size, struct image_info *ret,
-	struct fault *fault)
+static int jpeg_open(
+	void *state, const uint8_t *bytes, size_t size, struct image_info *ret, struct fault *fault)
 {
 	struct jpeg *j = state;
 	struct jpeg_header header;

@@ -41,15 +41,15 @@ struct jpeg {
 	const uint8_t *bytes;
 	size_t size;
 	struct budget budget;
-	unsigned int ticks;      /* progress calls of this image */
-	bool source_ended;       /* all bytes were given and more were asked */
+	unsigned int ticks;       /* progress calls of this image */
+	bool source_ended;        /* all bytes were given and more were asked */
 	uint32_t components_seen; /* bit i: a scan of component i was met */
 	struct pixels pixels;
 	struct pixels inks; /* a few rows of CMYK on their way to RGB */
 };
 
 /* jpeg.c */
-void jpeg_reset(struct jpeg *j); /* ends the image, from any state */
+void jpeg_reset(struct jpeg *j);        /* ends the image, from any state */
 void jpeg_check_budget(struct jpeg *j); /* jumps when it is spent */
 
 /* jpeg-fault.c */

@@ -125,8 +125,8 @@ static int read_chunks(struct png *p, uint32_t *ret_orientation)
 	return r == SPNG_ECHUNKAVAIL ? 0 : r;
 }
 
-static int read_header(struct png *p, const uint8_t *bytes, size_t size,
-	uint32_t *ret_orientation, struct fault *fault)
+static int read_header(struct png *p, const uint8_t *bytes, size_t size, uint32_t *ret_orientation,
+	struct fault *fault)
 {
 	int r;
 
@@ -147,8 +147,8 @@ static int read_header(struct png *p, const uint8_t *bytes, size_t size,
 	return r != 0 ? png_fail(fault, r, true) : 0;
 }
 
-static int png_open(void *state, const uint8_t *bytes, size_t size, struct image_info *ret,
-	struct fault *fault)
+static int png_open(
+	void *state, const uint8_t *bytes, size_t size, struct image_info *ret, struct fault *fault)
 {
 	struct png *p = state;
 	uint32_t orientation;
@@ -172,8 +172,8 @@ static int png_open(void *state, const uint8_t *bytes, size_t size, struct image
 }
 
 /* Every pixel of the image into rows; interlaced rows come several times, pass by pass. */
-static int decode_rows(struct png *p, uint8_t **rows, size_t row_bytes, int format,
-	struct fault *fault)
+static int decode_rows(
+	struct png *p, uint8_t **rows, size_t row_bytes, int format, struct fault *fault)
 {
 	unsigned int count = 0;
 	int r = spng_decode_image(p->spng, NULL, 0, format, SPNG_DECODE_PROGRESSIVE);

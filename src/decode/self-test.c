@@ -22,8 +22,8 @@ static int find_error(char *text, size_t size, const char *name, const struct fa
 	return -ENOTSUP;
 }
 
-static int decode_box(struct decoder *d, const struct self_test_image *image,
-	const struct box *box, struct region *ret, struct fault *fault)
+static int decode_box(struct decoder *d, const struct self_test_image *image, const struct box *box,
+	struct region *ret, struct fault *fault)
 {
 	struct image_info info;
 	int r = decoder_open(d, image->bytes, image->size, &info, fault);
@@ -37,8 +37,7 @@ static bool rows_equal(const struct region *region, const uint8_t *whole, uint32
 
 	for (uint32_t y = 0; y < b->h; y++) {
 		if (memcmp(region->data + y * region->stride,
-			    whole + ((size_t)(b->y + y) * width + b->x) * 3,
-			    (size_t)b->w * 3) != 0)
+			    whole + ((size_t)(b->y + y) * width + b->x) * 3, (size_t)b->w * 3) != 0)
 			return false;
 	}
 	return true;

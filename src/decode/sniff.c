@@ -20,9 +20,9 @@ struct magic {
 
 #define OTHER   FEEDER_STATUS_OTHER_FORMAT
 #define UNKNOWN FEEDER_STATUS_UNKNOWN_FORMAT
-#define MAGIC(literal, offset, status, text)                                                       \
-	{                                                                                          \
-		literal, sizeof(literal) - 1, offset, status, text                                 \
+#define MAGIC(literal, offset, status, text)                       \
+	{                                                          \
+		literal, sizeof(literal) - 1, offset, status, text \
 	}
 
 /* The first that fits counts. */
@@ -58,13 +58,13 @@ static const uint8_t png_magic[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n
 static bool has_magic(const struct magic *m, const uint8_t *bytes, size_t size)
 {
 	return size >= (size_t)m->offset + m->length &&
-		memcmp(bytes + m->offset, m->bytes, m->length) == 0;
+	       memcmp(bytes + m->offset, m->bytes, m->length) == 0;
 }
 
 static bool is_netpbm(const uint8_t *bytes, size_t size)
 {
 	return size >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
-		isspace(bytes[2]);
+	       isspace(bytes[2]);
 }
 
 /* Markup, after a byte order mark and white space, in any case. NULL if it is none. */
@@ -110,8 +110,9 @@ static int name_unknown(const uint8_t *bytes, size_t size, struct fault *fault)
 		return fault_set(fault, UNKNOWN, 0, "all %zu bytes are zero", size);
 	if (size < 4)
 		return fault_set(fault, UNKNOWN, 0, "only %zu bytes", size);
-	return fault_set(fault, UNKNOWN, 0, "no known image format: starts with %02x %02x %02x %02x",
-		bytes[0], bytes[1], bytes[2], bytes[3]);
+	return fault_set(fault, UNKNOWN, 0,
+		"no known image format: starts with %02x %02x %02x %02x", bytes[0], bytes[1],
+		bytes[2], bytes[3]);
 }
 
 int sniff(const uint8_t *bytes, size_t size, const struct codec **ret, struct fault *fault)

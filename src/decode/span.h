@@ -26,6 +26,7 @@ struct span {
 bool span_proven(const struct jpeg_decompress_struct *info);
 
 /* Columns to ask of jpeg_crop_scanline (which may begin further left still). */
-void span_of_box(const struct jpeg_decompress_struct *info, const struct box *box, struct span *ret);
+void span_of_box(
+	const struct jpeg_decompress_struct *info, const struct box *box, struct span *ret);
 
 #endif

@@ -31,6 +31,20 @@ void lane_destroy(struct lane *lane)
 	free(lane);
 }
 
+/* The number of the last batch that the limits of the lane allow; 0: none. */
+static uint64_t last_number(const struct lane *lane, const struct control_lane *at)
+{
+	uint64_t last = lane->max_batches ? lane->max_batches : UINT64_MAX;
+	uint64_t epochs, by_epochs;
+
+	if (lane->end_epoch != UINT64_MAX) {
+		epochs = lane->end_epoch > lane->base.epoch ? lane->end_epoch - lane->base.epoch : 0;
+		by_epochs = at->first - 1 + (epochs ? at->steps + (epochs - 1) * at->steps_epoch : 0);
+		last = by_epochs < last ? by_epochs : last;
+	}
+	return last == UINT64_MAX ? 0 : last;
+}
+
 /* Where the lane stands, for the replies to open, seek and set epoch. Lock held. */
 void lane_fill_reply(const struct lane *lane, bool moved, struct control_lane *ret)
 {
@@ -48,6 +62,7 @@ void lane_fill_reply(const struct lane *lane, bool moved, struct control_lane *r
 		ret->steps = shard_steps(&lane->shard, lane->base.c);
 		ret->steps_epoch = shard_steps(&whole, 0);
 	}
+	ret->last = last_number(lane, ret);
 	cursor_encode(&lane->base, ret->cursor);
 }
 
@@ -233,7 +248,7 @@ void lane_drain(struct lane *lane)
 	if (!lane->failed)
 		ring_set_state(lane->ring, RING_DRAINING);
 	if (lane_drained_locked(lane))
-		lane->event = true;
+		lane_owe_event(lane);
 	pthread_mutex_unlock(&p->lock);
 	pipeline_send_events(p);
 }

@@ -197,6 +197,9 @@ struct pipeline {
 	unsigned int sleeping_workers;
 	uint64_t virtual_now; /* of the job picked last */
 	bool plan_again;
+	bool bytes_wanted;    /* the planner could not get a buffer for a sample that has a slot */
+	uint64_t bytes_freed; /* since then */
+	bool events; /* some lane's event is owed */
 	bool planner_started;
 	bool stopping;
 };
@@ -204,6 +207,11 @@ struct pipeline {
 /* ---- plan.c ---- */
 void *planner_main(void *arg);
 void planner_kick(struct pipeline *p); /* lock held */
+/*
+ * Buffers came free, or a worker ran out of work: kicks the planner if it waits for buffers and
+ * enough are there to be worth its waking. Lock held.
+ */
+void planner_kick_bytes(struct pipeline *p, uint64_t freed, bool starving);
 /* Gives freed slots to planned batches; lock held. */
 void lane_grant(struct lane *lane);
 void ticket_read_done(struct read_request *req);
@@ -235,7 +243,9 @@ void ticket_done(struct ticket *t);
 void lane_publish(struct lane *lane);
 void lane_fail(struct lane *lane, int code, uint64_t sample, int status, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-/* Calls lane_event for lanes that owe one. Lock NOT held. */
+/* Notes that lane_event is owed for the lane. Lock held. */
+void lane_owe_event(struct lane *lane);
+/* Calls lane_event for lanes that owe one. Takes the lock, which must not be held. */
 void pipeline_send_events(struct pipeline *p);
 bool lane_drained_locked(const struct lane *lane);
 

@@ -27,6 +27,15 @@ void planner_kick(struct pipeline *p)
 	pthread_cond_signal(&p->plan);
 }
 
+void planner_kick_bytes(struct pipeline *p, uint64_t freed, bool starving)
+{
+	p->bytes_freed += freed;
+	if (!p->bytes_wanted || (!starving && p->bytes_freed < p->config.readahead_bytes / 8))
+		return;
+	p->bytes_wanted = false;
+	planner_kick(p);
+}
+
 /* The permutation of the planned epoch, or NULL while there is none yet. */
 static const struct permutation *current_permutation(struct lane *lane)
 {
@@ -290,8 +299,11 @@ static enum step read_step(struct lane *lane, struct ticket **ret)
 		return STEP_DONE;
 	}
 	bytes = take_bytes(lane, t);
-	if (!bytes)
+	if (!bytes) {
+		lane->pipeline->bytes_wanted = true;
+		lane->pipeline->bytes_freed = 0;
 		return STEP_NONE;
+	}
 	take_unread(lane, t);
 	if (ticket_path(lane, t) < 0) {
 		bytes_give(lane->pipeline->bytes, bytes);
@@ -374,9 +386,11 @@ void *planner_main(void *arg)
 	while (!p->stopping) {
 		p->plan_again = false;
 		plan_all(p);
-		pthread_mutex_unlock(&p->lock);
-		pipeline_send_events(p);
-		pthread_mutex_lock(&p->lock);
+		if (p->events) {
+			pthread_mutex_unlock(&p->lock);
+			pipeline_send_events(p);
+			pthread_mutex_lock(&p->lock);
+		}
 		if (!p->plan_again && !p->stopping)
 			planner_wait(p);
 	}
@@ -390,6 +404,7 @@ void ticket_read_done(struct read_request *req)
 	struct batch *batch = t->batch;
 	struct lane *lane = batch->lane;
 	struct pipeline *p = lane->pipeline;
+	bool owed;
 
 	pthread_mutex_lock(&p->lock);
 	t->bytes = req->bytes;
@@ -412,6 +427,8 @@ void ticket_read_done(struct read_request *req)
 			ticket_ready(t);
 	}
 	ticket_came_back(t);
+	owed = p->events;
 	pthread_mutex_unlock(&p->lock);
-	pipeline_send_events(p);
+	if (owed)
+		pipeline_send_events(p);
 }

@@ -34,7 +34,7 @@ void lane_fail(struct lane *lane, int code, uint64_t sample, int status, const c
 	vsnprintf(lane->error.text, sizeof(lane->error.text), format, ap);
 	va_end(ap);
 	ring_set_state(lane->ring, RING_FAILED);
-	lane->event = true;
+	lane_owe_event(lane);
 }
 
 /* "DATASET/path (sample 12): decode: the reason" */
@@ -249,7 +249,13 @@ void lane_publish(struct lane *lane)
 		planner_kick(lane->pipeline);
 	}
 	if (lane_drained_locked(lane))
-		lane->event = true;
+		lane_owe_event(lane);
+}
+
+void lane_owe_event(struct lane *lane)
+{
+	lane->event = true;
+	lane->pipeline->events = true;
 }
 
 void pipeline_send_events(struct pipeline *p)

@@ -22,13 +22,15 @@ void ticket_uncount(struct ticket *t)
 void ticket_drop_bytes(struct ticket *t)
 {
 	struct lane *lane = t->batch->lane;
+	uint64_t freed;
 
 	ticket_uncount(t);
 	if (!t->bytes)
 		return;
+	freed = t->bytes->capacity;
 	bytes_give(lane->pipeline->bytes, t->bytes);
 	t->bytes = NULL;
-	planner_kick(lane->pipeline);
+	planner_kick_bytes(lane->pipeline, freed, false);
 }
 
 void ticket_came_back(struct ticket *t)
@@ -49,7 +51,7 @@ void ticket_came_back(struct ticket *t)
 	if (lane->dying && lane->outstanding == 0)
 		pthread_cond_broadcast(&lane->pipeline->drained);
 	if (lane_drained_locked(lane))
-		lane->event = true;
+		lane_owe_event(lane);
 }
 
 void ticket_failed(struct ticket *t, const struct fault *fault)
@@ -208,16 +210,6 @@ static void run_one(struct worker *worker, struct ticket *t)
 	ticket_came_back(t);
 }
 
-/* Events are owed rarely: the check costs one look a sample. */
-static bool owes_event(const struct pipeline *p)
-{
-	LIST_FOR_EACH (node, &p->lanes) {
-		if (CONTAINER_OF(node, struct lane, link)->event)
-			return true;
-	}
-	return false;
-}
-
 void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
@@ -237,7 +229,7 @@ void *worker_main(void *arg)
 		if (t) {
 			run_one(worker, t);
 			worker->cpu_ns = thread_cpu_ns();
-			if (owes_event(p)) {
+			if (p->events) {
 				pthread_mutex_unlock(&p->lock);
 				pipeline_send_events(p);
 				pthread_mutex_lock(&p->lock);
@@ -246,6 +238,7 @@ void *worker_main(void *arg)
 		}
 		uint64_t idle = now_ns();
 
+		planner_kick_bytes(p, 0, true);
 		p->sleeping_workers++;
 		pthread_cond_wait(&p->work, &p->lock);
 		p->sleeping_workers--;

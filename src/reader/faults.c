@@ -67,7 +67,8 @@ ssize_t faults_error(const struct reader_faults *f, const struct operation *op)
 	bool opening = op->stage == OPERATION_OPEN;
 	const struct reader_fault_error *e = opening ? &f->open : &f->read;
 
-	if (e->error == 0 || (e->times > 0 && op->spins + op->retries >= e->times))
+	if (e->error == 0 || op->steps < e->from ||
+		(e->times > 0 && op->spins + op->retries >= e->times))
 		return 0;
 	return falls(op, opening ? DRAW_OPEN : DRAW_READ, 0, e->chance) ? -e->error : 0;
 }

@@ -21,6 +21,7 @@ struct reader_fault_error {
 	int error;           /* errno; 0: none */
 	unsigned int chance; /* of a read */
 	unsigned int times;  /* so many of its calls in a row fail; 0: all */
+	unsigned int from;   /* after so many calls that were made */
 };
 
 struct reader_faults {

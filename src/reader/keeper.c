@@ -98,7 +98,6 @@ void *reader_keeper_main(void *arg)
 {
 	struct reader *r = arg;
 
-	pthread_setname_np(pthread_self(), "feeder-read-due");
 	pthread_mutex_lock(&r->lock);
 	for (;;) {
 		uint64_t next = expire(r, now_ns());

@@ -317,8 +317,8 @@ static void step_open(struct operation *op, ssize_t result)
 		return;
 	}
 	/*
-	 * O_NONBLOCK was for FIFOs. On file systems that cannot tell whether a read would wait,
-	 * io_uring would answer EAGAIN for ever.
+	 * O_NONBLOCK was for FIFOs. Left on, io_uring takes it that no read of the file waits: on
+	 * file systems where that is wrong one read would hold up the ring, or get EAGAIN.
 	 */
 	if (!shared)
 		(void)fcntl(op->fd, F_SETFL, 0);

@@ -138,6 +138,10 @@ int reader_new(struct reader **ret, const struct reader_config *config, char *te
 
 	rc = -reader_pthread_create(&r->keeper, reader_keeper_main, r);
 	r->keeper_runs = rc == 0;
+	if (r->keeper_runs)
+		pthread_setname_np(r->keeper, "feeder-read-due");
+	else
+		snprintf(text, size, "no thread for deadlines (%s)", strerrorname_np(-rc));
 	if (rc == 0 && config->backend != READER_PREAD)
 		rc = start_threads(r, &reader_ops_uring, &refused, text, size);
 	if (rc == 0 && (config->backend == READER_PREAD || refused != 0))

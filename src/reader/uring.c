@@ -341,6 +341,7 @@ static bool submit_faulty(struct uring *u, int *ret)
 		return false;
 	sq->sqe_tail = sq->sqe_head + count / 2;
 	*ret = io_uring_submit_and_get_events(&u->ring);
+	sq->sqe_tail = tail;
 	return true;
 }
 

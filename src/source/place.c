@@ -248,6 +248,6 @@ int place_replace(
 		unlinkat(p->dirfd, temporary, 0);
 		return r;
 	}
-	fsync(p->dirfd); /* the name too; where a directory cannot be synced, a crash costs a scan */
+	fsync(p->dirfd); /* the name too; where that cannot be synced, a crash costs a scan */
 	return 0;
 }

@@ -39,7 +39,7 @@ struct dataset_options {
 	 */
 	bool (*progress)(void *context, uint64_t files, uint64_t directories);
 	void *context;
-	/* one warning sentence (hidden names, index not writable, …); may be called several times */
+	/* one warning sentence (hidden names, index not writable, …); may come several times */
 	void (*warning)(void *context, const char *sentence);
 };
 

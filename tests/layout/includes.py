@@ -5,7 +5,8 @@
 usage: includes.py ROOT
 
 Under src/ every include of an own header carries its room ("reader/reader.h"), so a line alone
-tells who uses whom; clients, tools and tests may name what lies beside them by its name alone. Only direct includes count: what a header brings along is its own room's business.
+tells who uses whom; clients, tools and tests may name what lies beside them by its name alone.
+Only direct includes count: what a header brings along is its own room's business.
 """
 import os
 import re
@@ -41,10 +42,13 @@ def allow_read(path):
 
 def resolve(known, path, included):
     """The file that an include means, by its path from the root, or None."""
-    for folder in ("", "src/", "include/", os.path.dirname(path) + "/"):
+    for folder in ("", "src/", "include/", "tools/", os.path.dirname(path) + "/"):
         candidate = os.path.normpath(folder + included)
         if candidate in known:
             return candidate
+    if path.startswith("tests/"):  # a test's build file names the folders of what it shares
+        beside = [p for p in known if p.startswith("tests/") and p.endswith("/" + included)]
+        return beside[0] if beside else None
     return None
 
 

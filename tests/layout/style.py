@@ -4,9 +4,9 @@
 
 usage: style.py ROOT
 
-Licence lines, widths, lengths, names, typedefs, atomic accesses outside their rooms, trailing blanks,
-agreement of .clang-format and .editorconfig, and that no file names the machine or the package
-host it was written on. Tables of known answers (goldens*.h, *.inc) may be longer than code.
+Licence lines, widths, lengths, names, typedefs, atomic accesses outside their rooms, blanks at
+line ends, agreement of .clang-format and .editorconfig, and that no file names the machine or the
+package host it was written on. Tables of known answers (golden*, *.inc) may be longer than code.
 """
 import os
 import re
@@ -55,7 +55,7 @@ def code_judge(path, text):
     if LICENCE not in "\n".join(text.split("\n")[:3]):
         yield 1, f"no line {LICENCE}"
     count = text.count("\n")
-    table = path.endswith(".inc") or os.path.basename(path).startswith("goldens")
+    table = path.endswith(".inc") or os.path.basename(path).startswith("golden")
     if count > MOST_LINES and not table:
         yield count, f"{count} lines; {MOST_LINES} are the most"
     if text and not text.endswith("\n"):

@@ -6,7 +6,7 @@
 build_packages='meson ninja-build gcc libc6-dev pkg-config libjpeg62-turbo-dev liburing-dev
 	libspng-dev libxxhash-dev libnuma-dev libinih-dev'
 check_packages='g++ clang libclang-rt-14-dev clang-format libcmocka-dev scdoc python3
-	python3-numpy python3-pil systemd'
+	python3-numpy python3-pil systemd procps'
 
 # Those of the named packages that are not installed.
 packages_missing() {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a statistics segment; records of other sizes (older, newer daemons) are fitted. */
-#include "stat/snapshot.h"
+/*
+ * Reads a statistics segment; records of other sizes (older, newer daemons) are fitted, and
+ * nothing in it is believed: offsets, counts and strings are those of another process.
+ */
+#include "snapshot.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,6 +15,11 @@
 
 #include "base/fd.h"
 
+#define LANES_MAX        65536u
+#define CASES_MAX        (1u << 20)
+
+#define TERMINATE(array) ((array)[sizeof(array) - 1] = '\0')
+
 static int malformed(char *text, size_t size)
 {
 	snprintf(text, size, "the daemon's statistics are malformed or of another version");
@@ -21,6 +29,16 @@ static int malformed(char *text, size_t size)
 static bool inside(uint64_t offset, uint64_t stride, uint64_t count, uint64_t total)
 {
 	return offset <= total && (count == 0 || stride <= (total - offset) / count);
+}
+
+static bool fits(const struct stats_header *h, uint64_t total)
+{
+	return h->magic == STATS_MAGIC && h->major == STATS_MAJOR &&
+	       inside(h->daemon_offset, 8, h->daemon_count, total) &&
+	       inside(h->lane_offset, h->lane_size, h->lane_count, total) &&
+	       inside(h->case_offset, h->case_size, h->case_count, total) &&
+	       h->lane_count <= LANES_MAX && h->case_count <= CASES_MAX &&
+	       (h->lane_count == 0 || h->lane_size > 0) && (h->case_count == 0 || h->case_size > 0);
 }
 
 /* Copies count records of `stride` bytes at offset into an array of `size`-byte records. */
@@ -43,38 +61,61 @@ static int take_records(
 	return 0;
 }
 
-static int take(struct snapshot *s, int fd, char *text, size_t size)
+static void terminate(struct snapshot *s)
 {
-	struct stats_header *h = &s->header;
-	uint32_t counters;
-	struct stat st;
-	void *rows = NULL;
+	TERMINATE(s->header.version);
+	TERMINATE(s->header.reader);
+	TERMINATE(s->header.reader_note);
+	TERMINATE(s->header.codec);
+	TERMINATE(s->header.simd);
+	TERMINATE(s->header.entropy);
+	for (uint32_t i = 0; i < s->header.lane_count; i++) {
+		TERMINATE(s->lanes[i].job);
+		TERMINATE(s->lanes[i].name);
+		TERMINATE(s->lanes[i].dataset);
+		TERMINATE(s->lanes[i].client);
+	}
+	for (uint32_t i = 0; i < s->header.case_count; i++) {
+		TERMINATE(s->cases[i].path);
+		TERMINATE(s->cases[i].text);
+	}
+}
 
-	if (fstat(fd, &st) < 0 || pread(fd, h, sizeof(*h), 0) != (ssize_t)sizeof(*h))
-		return malformed(text, size);
-	if (h->magic != STATS_MAGIC || h->major != STATS_MAJOR ||
-		!inside(h->daemon_offset, 8, h->daemon_count, (uint64_t)st.st_size) ||
-		!inside(h->lane_offset, h->lane_size, h->lane_count, (uint64_t)st.st_size) ||
-		!inside(h->case_offset, h->case_size, h->case_count, (uint64_t)st.st_size))
+int snapshot_read(struct snapshot *ret, int fd, char *text, size_t size)
+{
+	struct snapshot s = { .lanes = NULL };
+	struct stats_header *h = &s.header;
+	uint32_t counters;
+	void *rows = NULL;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0 || pread(fd, h, sizeof(*h), 0) != (ssize_t)sizeof(*h) ||
+		!fits(h, (uint64_t)st.st_size))
 		return malformed(text, size);
 	counters = h->daemon_count < STATS_DAEMON_COUNT ? h->daemon_count : STATS_DAEMON_COUNT;
-	if (pread(fd, s->daemon, counters * sizeof(uint64_t), h->daemon_offset) !=
+	if (pread(fd, s.daemon, counters * sizeof(uint64_t), h->daemon_offset) !=
 		(ssize_t)(counters * sizeof(uint64_t)))
 		return malformed(text, size);
-	if (take_records(
-		    fd, h->lane_offset, h->lane_size, h->lane_count, sizeof(*s->lanes), &rows) < 0)
-		return malformed(text, size);
-	s->lanes = rows;
-	if (take_records(
-		    fd, h->case_offset, h->case_size, h->case_count, sizeof(*s->cases), &rows) < 0)
-		return malformed(text, size);
-	s->cases = rows;
+	r = take_records(fd, h->lane_offset, h->lane_size, h->lane_count, sizeof(*s.lanes), &rows);
+	if (r == 0) {
+		s.lanes = rows;
+		r = take_records(
+			fd, h->case_offset, h->case_size, h->case_count, sizeof(*s.cases), &rows);
+	}
+	if (r < 0) {
+		snapshot_free(&s);
+		snprintf(text, size, "%s", strerror(-r));
+		return r == -EPROTO ? malformed(text, size) : r;
+	}
+	s.cases = rows;
+	terminate(&s);
+	*ret = s;
 	return 0;
 }
 
 int snapshot_take(struct snapshot *ret, struct feeder *f, char *text, size_t size)
 {
-	struct snapshot s = { .lanes = NULL };
 	CLEANUP(fd_closep) int fd = -1;
 	int r = feeder_stats(f, &fd);
 
@@ -82,13 +123,7 @@ int snapshot_take(struct snapshot *ret, struct feeder *f, char *text, size_t siz
 		snprintf(text, size, "%s", feeder_last_error());
 		return r;
 	}
-	r = take(&s, fd, text, size);
-	if (r < 0) {
-		snapshot_free(&s);
-		return r;
-	}
-	*ret = s;
-	return 0;
+	return snapshot_read(ret, fd, text, size);
 }
 
 void snapshot_free(struct snapshot *s)

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 		/* batch.images: count × 224 × 224 × 3 bytes, inside the ring until released */
 		images += batch.count;
 		printf("epoch %llu step %llu: %u images, first label %lld\n",
-			(unsigned long long)batch.epoch, (unsigned long long)batch.step, batch.count,
-			(long long)batch.labels[0]);
+			(unsigned long long)batch.epoch, (unsigned long long)batch.step,
+			batch.count, (long long)batch.labels[0]);
 		r = feeder_release(lane, batch.number);
 		if (batch.last_of_epoch)
 			break;

@@ -350,7 +350,7 @@ static int walk_directory(
 		return walk_fail(w, -errno, NULL, "cannot read the directory");
 	level.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
 	level.ino = st.stx_ino;
-	if (level.depth > 999 && level_is_above(&level, up)) {
+	if (level_is_above(&level, up)) {
 		skipped_add(&w->loops, w->path);
 		return 0;
 	}

@@ -262,8 +262,8 @@ static void a52_precision_is_checked_before_the_start(void **unused)
 	(void)unused;
 	jpeg_make(&r, &f);
 	f.bytes[jpeg_file_find(&f, 0xc0, 0) + 4] = 12;
-	assert_int_equal(decoder_open(d, f.bytes, f.size, &info, &fault),
-		FEEDER_STATUS_UNSUPPORTED_PROCESS);
+	assert_int_equal(
+		decoder_open(d, f.bytes, f.size, &info, &fault), FEEDER_STATUS_UNSUPPORTED_PROCESS);
 	jpeg_file_free(&f);
 	decoder_free(d);
 }

@@ -31,7 +31,9 @@ static uint64_t digest_all(void)
 			.quality = i % 3 == 0 ? 5 : 95,
 			.extreme = i % 2,
 			.progressive = i % 4 == 3,
-			.model = i % 11 == 10 ? MODEL_GRAY : i % 11 == 9 ? MODEL_YCCK : MODEL_YCC,
+			.model = i % 11 == 10  ? MODEL_GRAY
+				 : i % 11 == 9 ? MODEL_YCCK
+					       : MODEL_YCC,
 			.seed = i };
 		struct image_info info;
 		struct region region;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What io_uring and the kernel do to reads: D26 D27 D28 D30 D34 D36 D37 D38 D39. */
-#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,31 +224,10 @@ static void d38_a_read_that_never_completes_holds_up_nobody(void **state)
 	fixture_deinit(&f, false);
 }
 
-static unsigned int kernel_workers(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	unsigned int count = 0;
-	struct dirent *entry;
-
-	while ((entry = readdir(dir))) {
-		char path[300], name[32] = "";
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		count += fgets(name, sizeof(name), file) && strncmp(name, "iou-wrk", 7) == 0;
-		fclose(file);
-	}
-	closedir(dir);
-	return count;
-}
-
 /* EAGAIN once for each read sends it to the kernel's workers. */
 static void d39_kernel_workers_are_few(void **state)
 {
-	struct reader_faults faults = { .read = { EAGAIN, 1000, 1 } };
+	struct reader_faults faults = { .read = { EAGAIN, 1000, 1, 0 } };
 	struct reader_config config;
 	unsigned int workers = 0;
 	struct reader *r;
@@ -265,7 +243,9 @@ static void d39_kernel_workers_are_few(void **state)
 	r = start(&f, backend_of(0), &config);
 	for (unsigned int i = 0; i < 3; i++) {
 		fixture_run(&f, r);
-		workers = kernel_workers() > workers ? kernel_workers() : workers;
+		unsigned int now = count_threads("iou-wrk");
+
+		workers = now > workers ? now : workers;
 		fixture_check(&f, 0);
 	}
 	reader_free(r);

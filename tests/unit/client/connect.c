@@ -133,9 +133,9 @@ static void a_refusing_system_daemon_gives_one_notice(void **state)
 	make_refusing(fdr_system_socket);
 	assert_int_equal(feeder_connect(&f, &options), -ENOENT);
 	assert_error_says("/nonexistent/feederd is not an executable file");
-	assert_string_equal(notice_line,
-		"the daemon at /tmp/feeder-refusing.sock refuses (Connection refused): using a private "
-		"daemon instead");
+	assert_string_equal(notice_line, "the daemon at /tmp/feeder-refusing.sock refuses "
+					 "(Connection refused): using a private "
+					 "daemon instead");
 	unlink(fdr_system_socket);
 	/* one that is absent is no news */
 	notice_line[0] = '\0';
@@ -143,10 +143,12 @@ static void a_refusing_system_daemon_gives_one_notice(void **state)
 	assert_string_equal(notice_line, "");
 }
 
-static int refuse_hello(struct fake *fake, int fd, const struct control_packet *packet, void *context)
+static int refuse_hello(
+	struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
 	(void)fake;
-	fake_send_error(fd, packet->header.serial, *(int *)context, "uid 12 may not use this daemon");
+	fake_send_error(
+		fd, packet->header.serial, *(int *)context, "uid 12 may not use this daemon");
 	return 1;
 }
 
@@ -154,8 +156,8 @@ static void a_system_daemon_that_serves_others_gives_the_notice_too(void **state
 {
 	struct feeder_connect_options options = make_options(NULL, 2000);
 	int code = -EACCES;
-	struct fake *fake =
-		fake_start(NULL, &(struct fake_config){ .on_packet = refuse_hello, .context = &code });
+	struct fake *fake = fake_start(
+		NULL, &(struct fake_config){ .on_packet = refuse_hello, .context = &code });
 	struct feeder *f = NULL;
 
 	(void)state;
@@ -169,14 +171,17 @@ static void a_system_daemon_that_serves_others_gives_the_notice_too(void **state
 	fake_stop(fake);
 }
 
-static int other_major(struct fake *fake, int fd, const struct control_packet *packet, void *context)
+static int other_major(
+	struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
-	struct control_hello body = { .size = sizeof(body), .major = 9, .minor = 4, .version = "8.1" };
+	struct control_hello body = {
+		.size = sizeof(body), .major = 9, .minor = 4, .version = "8.1"
+	};
 
 	(void)fake;
 	(void)context;
-	control_send(fd, CONTROL_HELLO | CONTROL_REPLY, packet->header.serial, &body, sizeof(body), NULL,
-		0, NULL, 0);
+	control_send(fd, CONTROL_HELLO | CONTROL_REPLY, packet->header.serial, &body, sizeof(body),
+		NULL, 0, NULL, 0);
 	return 1;
 }
 
@@ -201,29 +206,30 @@ static int newer_body(struct fake *fake, int fd, const struct control_packet *pa
 		.newer = *(uint64_t *)context };
 
 	(void)fake;
-	control_send(fd, CONTROL_HELLO | CONTROL_REPLY, packet->header.serial, &body, sizeof(body), NULL,
-		0, NULL, 0);
+	control_send(fd, CONTROL_HELLO | CONTROL_REPLY, packet->header.serial, &body, sizeof(body),
+		NULL, 0, NULL, 0);
 	return 1;
 }
 
 static void a_newer_minor_is_fine_until_it_uses_news(void **state)
 {
 	uint64_t news = 0;
-	struct fake *fake =
-		fake_start(NULL, &(struct fake_config){ .on_packet = newer_body, .context = &news });
+	struct fake *fake = fake_start(
+		NULL, &(struct fake_config){ .on_packet = newer_body, .context = &news });
 	struct feeder_connect_options options = make_options(fake->path, 2000);
 	struct feeder *f = NULL;
 
 	(void)state;
 	assert_int_equal(feeder_connect(&f, &options), 0);
 	feeder_disconnect(f);
-	news = 1;
+	fake_set(fake, &news, &(uint64_t){ 1 }, sizeof(news));
 	assert_int_equal(feeder_connect(&f, &options), -E2BIG);
 	assert_error_says("update the library");
 	fake_stop(fake);
 }
 
-static int say_nothing(struct fake *fake, int fd, const struct control_packet *packet, void *context)
+static int say_nothing(
+	struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
 	(void)fake;
 	(void)fd;
@@ -310,7 +316,8 @@ int main(void)
 		cmocka_unit_test_setup(a_named_socket_may_come_later, clean),
 		cmocka_unit_test_setup(the_system_daemon_comes_before_a_private_one, clean),
 		cmocka_unit_test_setup(a_refusing_system_daemon_gives_one_notice, clean),
-		cmocka_unit_test_setup(a_system_daemon_that_serves_others_gives_the_notice_too, clean),
+		cmocka_unit_test_setup(
+			a_system_daemon_that_serves_others_gives_the_notice_too, clean),
 		cmocka_unit_test_setup(another_major_is_named, clean),
 		cmocka_unit_test_setup(a_newer_minor_is_fine_until_it_uses_news, clean),
 		cmocka_unit_test_setup(a_mute_daemon_is_a_time_out, clean),

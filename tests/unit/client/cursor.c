@@ -8,7 +8,7 @@
 
 static unsigned int moves(struct fixture *x)
 {
-	return __atomic_load_n(&x->fake->moves, __ATOMIC_SEQ_CST);
+	return fake_count(x->fake, &x->fake->moves);
 }
 
 static void assert_cursor(struct fixture *x, uint64_t epoch, uint64_t step)
@@ -184,7 +184,8 @@ static void ids_go_over_in_a_sealed_file(void **state)
 	fixture_stop(&x);
 }
 
-static int refuse_seek(struct fake *fake, int fd, const struct control_packet *packet, void *context)
+static int refuse_seek(
+	struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
 	(void)fake;
 	if (packet->header.type != CONTROL_SEEK || !*(bool *)context)
@@ -200,7 +201,8 @@ static void a_refused_seek_changes_nothing(void **state)
 	uint8_t cursor[FAKE_CURSOR];
 
 	(void)state;
-	fixture_start(&x, &(struct fake_config){ .on_packet = refuse_seek, .context = &refusing }, 0);
+	fixture_start(
+		&x, &(struct fake_config){ .on_packet = refuse_seek, .context = &refusing }, 0);
 	fixture_next(&x, 1);
 	make_cursor(cursor, 7, 0);
 	assert_int_equal(feeder_seek(x.lane, cursor, sizeof(cursor)), -ESTALE);

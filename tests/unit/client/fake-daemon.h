@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "protocol/control.h"
@@ -53,7 +54,8 @@ struct fake_config {
 	bool manual;       /* nothing is published until fake_allow */
 	bool shared_map;   /* the client uses the fake's mapping: see shared-map.c */
 	/* 1: the packet was answered (or not), 0: as usual, -1: close the session */
-	int (*on_packet)(struct fake *fake, int fd, const struct control_packet *packet, void *context);
+	int (*on_packet)(
+		struct fake *fake, int fd, const struct control_packet *packet, void *context);
 	void (*on_header)(struct ring_header *header, void *context);
 	void (*on_field)(struct ring_field *field, unsigned int i, void *context);
 	void (*on_reply)(struct control_lane *reply, void *context);
@@ -79,7 +81,7 @@ struct fake {
 	unsigned int closed; /* lanes closed by the client */
 	unsigned int datasets_closed;
 	unsigned int attached; /* sessions ever */
-	unsigned int moves; /* seeks and set epochs */
+	unsigned int moves;    /* seeks and set epochs */
 	uint64_t ids_count;
 	int64_t ids_sum;
 
@@ -97,6 +99,9 @@ void fake_stop(struct fake *fake);
 void fake_run(struct fake *fake, void (*fn)(struct fake *fake, void *argument), void *argument);
 
 /* Shorthands for fake_run. */
+void fake_set(struct fake *fake, void *to, const void *from, size_t size); /* a hook's context */
+unsigned int fake_count(struct fake *fake, const unsigned int *counter);   /* a member of *fake */
+unsigned int fake_lanes_open(struct fake *fake);
 void fake_allow(struct fake *fake, uint64_t batches); /* more batches of every lane */
 void fake_die(struct fake *fake);                     /* every session is closed */
 void fake_freeze(struct fake *fake, bool frozen);

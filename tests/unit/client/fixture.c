@@ -44,8 +44,8 @@ void fixture_check_pixels(const struct feeder_batch *batch)
 
 		for (uint64_t k = 0; k < batch->image_stride; k++) {
 			if (image[k] != fake_pixel(batch->number, i))
-				fail_msg("batch %u place %u byte %u is %02x", (unsigned)batch->number, i,
-					(unsigned)k, image[k]);
+				fail_msg("batch %u place %u byte %u is %02x",
+					(unsigned)batch->number, i, (unsigned)k, image[k]);
 		}
 		assert_int_equal(batch->labels[i], fake_label(batch->number, i));
 	}

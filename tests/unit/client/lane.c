@@ -54,6 +54,15 @@ static void training_is_crop_flip_store(void **state)
 	assert_int_equal(m.seed, 77);
 	assert_int_equal(m.flags, CONTROL_LANE_TAKEOVER);
 	assert_int_equal(m.numa_node, -1);
+	assert_int_equal(m.max_epochs, 0);
+	config.max_batches = 9;
+	config.max_epochs = 2;
+	config.epoch = 5;
+	assert_int_equal(message_of(&config).max_batches, 9);
+	assert_int_equal(message_of(&config).max_epochs, 7);
+	config.cursor = "x";
+	config.cursor_size = 1;
+	assert_int_equal(message_of(&config).max_epochs, 2);
 	config.hflip = 0;
 	assert_int_equal(message_of(&config).operation_count, 2);
 }
@@ -269,7 +278,8 @@ static void info_and_classes_are_the_daemons(void **state)
 	fixture_stop(&x);
 }
 
-static int count_paths(struct fake *fake, int fd, const struct control_packet *packet, void *context)
+static int count_paths(
+	struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
 	(void)fake;
 	(void)fd;
@@ -286,7 +296,8 @@ static void samples_are_fetched_by_the_page(void **state)
 	int64_t label = -1;
 
 	(void)state;
-	fixture_start(&x, &(struct fake_config){ .on_packet = count_paths, .context = &requests }, 0);
+	fixture_start(
+		&x, &(struct fake_config){ .on_packet = count_paths, .context = &requests }, 0);
 	for (unsigned int id = 0; id < FAKE_SAMPLES; id++) {
 		int length = snprintf(expected, sizeof(expected), "bee/%06u.jpg", id);
 
@@ -333,11 +344,6 @@ static int open_with(struct fixture *x, const char *path)
 	return feeder_lane_open(&x->lane, x->f, path, &config);
 }
 
-static void get_datasets_closed(struct fake *fake, void *argument)
-{
-	*(unsigned int *)argument = fake->datasets_closed;
-}
-
 static void the_daemons_refusal_is_passed_on(void **state)
 {
 	struct refusal refusal = { .type = CONTROL_OPEN_LANE, .code = -EBUSY };
@@ -350,14 +356,16 @@ static void the_daemons_refusal_is_passed_on(void **state)
 	assert_string_equal(feeder_last_error(), "lane train:/tmp:0: rank 0 is attached already");
 	/* nothing of it is left: neither the dataset nor the name */
 	for (unsigned int i = 0; i < 500 && closed == 0; i++)
-		fake_run(x.fake, get_datasets_closed, &closed);
+		closed = fake_count(x.fake, &x.fake->datasets_closed);
 	assert_int_equal(closed, 1);
-	refusal.code = 0;
+	fake_set(x.fake, &refusal.code, &(int){ 0 }, sizeof(int));
 	assert_int_equal(open_with(&x, "/tmp"), -EPROTO);
 	assert_error_says("refused: Protocol error");
-	refusal = (struct refusal){ .type = CONTROL_OPEN_DATASET, .code = -ENOENT };
+	fake_set(x.fake, &refusal,
+		&(struct refusal){ .type = CONTROL_OPEN_DATASET, .code = -ENOENT },
+		sizeof(refusal));
 	assert_int_equal(open_with(&x, "/tmp"), -ENOENT);
-	refusal.type = 0;
+	fake_set(x.fake, &refusal.type, &(uint32_t){ 0 }, sizeof(uint32_t));
 	assert_int_equal(open_with(&x, "/tmp"), 0);
 	fixture_stop(&x);
 }
@@ -370,16 +378,20 @@ static void a_path_that_is_not_there_needs_no_daemon(void **state)
 	(void)state;
 	fixture_connect(&x, NULL);
 	assert_int_equal(open_with(&x, "/tmp/feeder-none"), -ENOENT);
-	assert_string_equal(feeder_last_error(), "dataset /tmp/feeder-none: No such file or directory");
+	assert_string_equal(
+		feeder_last_error(), "dataset /tmp/feeder-none: No such file or directory");
 	memset(path, '/', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(open_with(&x, path), -ENAMETOOLONG);
 	fixture_stop(&x);
 }
 
-static int other_answers(struct fake *fake, int fd, const struct control_packet *packet, void *context)
+static int other_answers(
+	struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
-	struct control_dataset dataset = { .size = sizeof(dataset), .dataset = 7, .class_count = 3 };
+	struct control_dataset dataset = {
+		.size = sizeof(dataset), .dataset = 7, .class_count = 3
+	};
 	struct control_lane lane = { .size = sizeof(lane), .lane = 1, .first = 1 };
 	uint32_t type = packet->header.type;
 	uint32_t serial = packet->header.serial;
@@ -390,32 +402,35 @@ static int other_answers(struct fake *fake, int fd, const struct control_packet 
 	case 0: /* classes, and no descriptor */
 		if (type != CONTROL_OPEN_DATASET)
 			return 0;
-		control_send(fd, type | CONTROL_REPLY, serial, &dataset, sizeof(dataset), NULL, 0, NULL, 0);
+		control_send(fd, type | CONTROL_REPLY, serial, &dataset, sizeof(dataset), NULL, 0,
+			NULL, 0);
 		return 1;
 	case 1: /* fewer names than classes */
 		if (type != CONTROL_OPEN_DATASET)
 			return 0;
 		if (write(names, "ant\0bee", 8) != 8)
 			abort();
-		control_send(fd, type | CONTROL_REPLY, serial, &dataset, sizeof(dataset), NULL, 0, &names,
-			1);
+		control_send(fd, type | CONTROL_REPLY, serial, &dataset, sizeof(dataset), NULL, 0,
+			&names, 1);
 		return 1;
 	case 2: /* a ring without descriptors: D06 */
 		if (type != CONTROL_OPEN_LANE)
 			return 0;
-		control_send(fd, type | CONTROL_REPLY, serial, &lane, sizeof(lane), NULL, 0, NULL, 0);
+		control_send(
+			fd, type | CONTROL_REPLY, serial, &lane, sizeof(lane), NULL, 0, NULL, 0);
 		return 1;
 	case 3: /* another message than was asked for */
 		if (type != CONTROL_OPEN_LANE)
 			return 0;
-		control_send(fd, CONTROL_STATS | CONTROL_REPLY, serial, &lane, sizeof(lane), NULL, 0, NULL,
-			0);
+		control_send(fd, CONTROL_STATS | CONTROL_REPLY, serial, &lane, sizeof(lane), NULL,
+			0, NULL, 0);
 		return 1;
 	case 4: /* a body that is cut */
 		if (type != CONTROL_OPEN_LANE)
 			return 0;
 		lane.size = 4000;
-		control_send(fd, type | CONTROL_REPLY, serial, &lane, sizeof(lane), NULL, 0, NULL, 0);
+		control_send(
+			fd, type | CONTROL_REPLY, serial, &lane, sizeof(lane), NULL, 0, NULL, 0);
 		return 1;
 	case 5: /* the session ends instead */
 		return type == CONTROL_OPEN_LANE ? -1 : 0;
@@ -441,9 +456,10 @@ static void answers_that_are_none_are_named(void **state)
 
 	(void)state;
 	fixture_connect(&x, &(struct fake_config){ .on_packet = other_answers, .context = &which });
-	for (; which < 6; which++) {
-		assert_int_equal(open_with(&x, "/tmp"), expected[which].code);
-		assert_error_says(expected[which].words);
+	for (int i = 0; i < 6; i++) {
+		fake_set(x.fake, &which, &i, sizeof(i));
+		assert_int_equal(open_with(&x, "/tmp"), expected[i].code);
+		assert_error_says(expected[i].words);
 	}
 	assert_int_equal(open_with(&x, "/tmp"), -EPIPE);
 	fixture_stop(&x);
@@ -459,8 +475,8 @@ static int slow_index(struct fake *fake, int fd, const struct control_packet *pa
 		return 0;
 	for (unsigned int i = 0; i < 6; i++) {
 		body.files += moving || i == 0;
-		control_send(fd, CONTROL_PROGRESS, packet->header.serial, &body, sizeof(body), NULL, 0, NULL,
-			0);
+		control_send(fd, CONTROL_PROGRESS, packet->header.serial, &body, sizeof(body), NULL,
+			0, NULL, 0);
 		usleep(60000);
 	}
 	return 0;
@@ -477,7 +493,6 @@ static void progress_keeps_an_open_waiting(void **state)
 {
 	bool moving = true;
 	unsigned int reports = 0;
-	unsigned int closed = 0;
 	struct fixture x;
 	struct feeder_lane_config config;
 
@@ -489,14 +504,12 @@ static void progress_keeps_an_open_waiting(void **state)
 	config.context = &reports;
 	assert_int_equal(feeder_lane_open(&x.lane, x.f, "/tmp", &config), 0);
 	assert_int_equal(reports, 6);
-	moving = false;
+	fake_set(x.fake, &moving, &(bool){ false }, sizeof(bool));
 	assert_int_equal(feeder_lane_open(&x.lane, x.f, "/tmp", &config), -ETIMEDOUT);
 	assert_error_says("gave no answer within 200 ms");
-	usleep(250000);
-	moving = true;
+	fake_set(x.fake, &moving, &(bool){ true }, sizeof(bool));
 	assert_int_equal(feeder_lane_open(&x.lane, x.f, "/tmp", &config), 0);
-	fake_run(x.fake, get_datasets_closed, &closed);
-	assert_int_equal(closed, 1);
+	assert_int_equal(fake_count(x.fake, &x.fake->datasets_closed), 1);
 	fixture_stop(&x);
 }
 

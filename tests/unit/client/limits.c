@@ -16,11 +16,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-static void get_closed(struct fake *fake, void *argument)
-{
-	*(unsigned int *)argument = fake->closed;
-}
-
 static void lower_limit(struct ring_header *header, void *context)
 {
 	struct rlimit limit;
@@ -55,7 +50,7 @@ static void d06_descriptors_that_do_not_fit_are_named(void **state)
 	assert_error_says("raise it (ulimit -n)");
 	/* the lane that the daemon had made is closed again, and nothing leaks */
 	for (unsigned int i = 0; i < 500 && closed == 0; i++)
-		fake_run(x.fake, get_closed, &closed);
+		closed = fake_count(x.fake, &x.fake->closed);
 	assert_int_equal(closed, 1);
 	assert_int_equal(count_fds(), before);
 	fixture_stop(&x);
@@ -94,15 +89,6 @@ static void d07_a_lane_costs_one_descriptor(void **state)
 	fixture_stop(&x);
 }
 
-static void get_lanes(struct fake *fake, void *argument)
-{
-	unsigned int *lanes = argument;
-
-	*lanes = 0;
-	for (unsigned int i = 0; i < FAKE_LANES; i++)
-		*lanes += fake->lanes[i].used;
-}
-
 /* D12: the daemon sees the death of its client by the socket. */
 static void d12_a_killed_trainer_hangs_up(void **state)
 {
@@ -118,14 +104,15 @@ static void d12_a_killed_trainer_hangs_up(void **state)
 
 		feeder_connect_options_init(&options);
 		options.socket = fake->path;
-		if (feeder_connect(&f, &options) < 0 || feeder_lane_open(&lane, f, "/tmp", NULL) < 0)
+		if (feeder_connect(&f, &options) < 0 ||
+			feeder_lane_open(&lane, f, "/tmp", NULL) < 0)
 			_exit(1);
 		raise(SIGKILL);
 	}
 	waitpid(pid, NULL, 0);
-	assert_int_equal(fake->opened, 1);
+	assert_int_equal(fake_count(fake, &fake->opened), 1);
 	for (unsigned int i = 0; i < 2000 && lanes > 0; i++) {
-		fake_run(fake, get_lanes, &lanes);
+		lanes = fake_lanes_open(fake);
 		usleep(1000);
 	}
 	assert_int_equal(lanes, 0);
@@ -137,7 +124,6 @@ static void d13_closing_is_bounded(void **state)
 {
 	struct fixture x;
 	uint64_t start;
-	unsigned int lanes = 1;
 
 	(void)state;
 	fixture_connect(&x, NULL);
@@ -146,8 +132,7 @@ static void d13_closing_is_bounded(void **state)
 		assert_int_equal(feeder_next(x.lane, &x.batch, 5000), 0);
 		feeder_lane_close(x.lane);
 	}
-	fake_run(x.fake, get_lanes, &lanes);
-	assert_int_equal(lanes, 0);
+	assert_int_equal(fake_lanes_open(x.fake), 0);
 	feeder_lane_close(NULL);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(feeder_lane_open(&x.lane, x.f, "/tmp", NULL), 0);
@@ -160,10 +145,10 @@ static void d13_closing_is_bounded(void **state)
 }
 
 /* Runs in the child: exits with the line that failed. */
-#define CHILD(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			_exit(__LINE__ & 0xff);                                                    \
+#define CHILD(x)                                \
+	do {                                    \
+		if (!(x))                       \
+			_exit(__LINE__ & 0xff); \
 	} while (0)
 
 static void in_child(struct fixture *x, int socket)

@@ -131,7 +131,7 @@ static unsigned int sweep(enum target target, size_t offset, size_t size, unsign
 	return refused;
 }
 
-#define SWEEP(target, type, member)                                                                \
+#define SWEEP(target, type, member) \
 	sweep(target, offsetof(struct type, member), sizeof(((struct type *)0)->member), 0)
 
 static void every_header_field_is_checked(void **state)
@@ -164,6 +164,26 @@ static void every_header_field_is_checked(void **state)
 	assert_true(SWEEP(HEADER, ring_header, telemetry_offset) > 0);
 	assert_true(SWEEP(HEADER, ring_header, release_offset) > 0);
 	assert_true(SWEEP(HEADER, ring_header, release_stride) > 0);
+}
+
+static void put_words_behind_the_end(struct ring_header *header, void *context)
+{
+	header->release_stride = *(uint32_t *)context;
+	header->release_offset = header->control_size;
+}
+
+/* Words without a distance between them take no room, and may still lie behind the end. */
+static void release_words_without_a_stride_are_refused(void **state)
+{
+	uint32_t stride = 0;
+	struct fixture x;
+
+	(void)state;
+	fixture_connect(&x,
+		&(struct fake_config){ .on_header = put_words_behind_the_end, .context = &stride });
+	assert_false(drive(x.f));
+	assert_error_says("control words");
+	fixture_stop(&x);
 }
 
 static void every_field_record_is_checked(void **state)
@@ -206,16 +226,18 @@ static void every_word_of_a_reply_is_checked(void **state)
 
 static void a_bent_descriptor_is_an_error_with_its_batch(void **state)
 {
-	struct mutation m = { .offset = offsetof(struct ring_descriptor, fields), .size = 8,
-		.value = 1 << 20 };
+	struct mutation m = {
+		.offset = offsetof(struct ring_descriptor, fields), .size = 8, .value = 1 << 20
+	};
 	struct fixture x;
 
 	(void)state;
-	fixture_start(&x, &(struct fake_config){ .on_descriptor = bend_descriptor, .context = &m }, 0);
+	fixture_start(
+		&x, &(struct fake_config){ .on_descriptor = bend_descriptor, .context = &m }, 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(feeder_next(x.lane, &x.batch, -1), -EPROTO);
-		assert_string_equal(feeder_last_error(),
-			"the daemon's ring is malformed: images of batch 1");
+		assert_string_equal(
+			feeder_last_error(), "the daemon's ring is malformed: images of batch 1");
 	}
 	fixture_stop(&x);
 }
@@ -245,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_header_field_is_checked),
+		cmocka_unit_test(release_words_without_a_stride_are_refused),
 		cmocka_unit_test(every_field_record_is_checked),
 		cmocka_unit_test(every_descriptor_word_is_checked),
 		cmocka_unit_test(every_word_of_a_reply_is_checked),

@@ -300,7 +300,8 @@ static void a_failed_lane_gives_its_batches_then_its_reason(void **state)
 	fixture_start(&x, &(struct fake_config){ .manual = true }, 0);
 	fake_allow(x.fake, 2);
 	fake_set_state(x.fake, RING_FAILED);
-	fake_lane_error(x.fake, -EBADMSG, "dataset /tmp: cat/9.jpg: decode: the image data ends early");
+	fake_lane_error(
+		x.fake, -EBADMSG, "dataset /tmp: cat/9.jpg: decode: the image data ends early");
 	fixture_next(&x, 1);
 	fixture_next(&x, 2);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -338,6 +339,28 @@ static void a_lane_taken_over_stops_at_once(void **state)
 	assert_int_equal(feeder_next(x.lane, &x.batch, -1), -ESTALE);
 	assert_string_equal(feeder_last_error(), "rank 0 was taken over by pid 77");
 	assert_int_equal(feeder_release(x.lane, 1), 0);
+	fixture_stop(&x);
+}
+
+static void end_at_three(struct control_lane *reply, void *context)
+{
+	(void)context;
+	reply->last = 3;
+}
+
+static void a_lane_with_an_end_says_so(void **state)
+{
+	struct fixture x;
+
+	(void)state;
+	fixture_start(&x, &(struct fake_config){ .on_reply = end_at_three }, 0);
+	for (uint64_t n = 1; n <= 3; n++) {
+		fixture_next(&x, n);
+		assert_int_equal(feeder_release(x.lane, n), 0);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(feeder_next(x.lane, &x.batch, -1), -ENODATA);
+	assert_error_says("delivered all of its 3 batches");
 	fixture_stop(&x);
 }
 
@@ -417,6 +440,7 @@ int main(void)
 		cmocka_unit_test(a_failed_lane_gives_its_batches_then_its_reason),
 		cmocka_unit_test(a_failed_lane_without_a_reason_ends_too),
 		cmocka_unit_test(a_lane_taken_over_stops_at_once),
+		cmocka_unit_test(a_lane_with_an_end_says_so),
 		cmocka_unit_test(unknown_events_are_ignored),
 		cmocka_unit_test(a_malformed_packet_ends_the_connection),
 		cmocka_unit_test(older_and_newer_callers_get_their_part),

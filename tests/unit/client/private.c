@@ -154,6 +154,10 @@ static void a_job_shares_one_daemon(void **state)
 	feeder_disconnect(a);
 	feeder_disconnect(b);
 	feeder_disconnect(other);
+	/* nothing is left behind */
+	for (unsigned int i = 0; i < 2000 && rmdir(path) < 0; i++)
+		usleep(1000);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 static void a_cpu_mask_has_its_own_daemon(void **state)
@@ -290,7 +294,11 @@ static void a_program_that_is_none_is_named(void **state)
 	snprintf(path, sizeof(path), "%s/feederd", directory);
 	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
 
-	assert_int_equal(write(fd, "\x7f" "ELF", 4), 4);
+	assert_int_equal(write(fd,
+				 "\x7f"
+				 "ELF",
+				 4),
+		4);
 	close(fd);
 	options.daemon_path = path;
 	assert_int_equal(feeder_connect(&f, &options), -ENOEXEC);
@@ -340,16 +348,18 @@ static void a_directory_of_others_is_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_private_daemon_does_not_show_in_the_trainer, prepare,
-			clean),
+		cmocka_unit_test_setup_teardown(
+			a_private_daemon_does_not_show_in_the_trainer, prepare, clean),
 		cmocka_unit_test_setup_teardown(a_job_shares_one_daemon, prepare, clean),
 		cmocka_unit_test_setup_teardown(a_cpu_mask_has_its_own_daemon, prepare, clean),
-		cmocka_unit_test_setup_teardown(ranks_that_start_together_start_one, prepare, clean),
+		cmocka_unit_test_setup_teardown(
+			ranks_that_start_together_start_one, prepare, clean),
 		cmocka_unit_test_setup_teardown(fresh_is_never_shared, prepare, clean),
 		cmocka_unit_test_setup_teardown(a_dead_daemons_socket_is_replaced, prepare, clean),
-		cmocka_unit_test_setup_teardown(a_daemon_that_ends_at_once_is_an_error, prepare, clean),
-		cmocka_unit_test_setup_teardown(a_daemon_that_does_not_listen_is_a_time_out, prepare,
-			clean),
+		cmocka_unit_test_setup_teardown(
+			a_daemon_that_ends_at_once_is_an_error, prepare, clean),
+		cmocka_unit_test_setup_teardown(
+			a_daemon_that_does_not_listen_is_a_time_out, prepare, clean),
 		cmocka_unit_test_setup_teardown(a_program_that_is_none_is_named, prepare, clean),
 		cmocka_unit_test_setup_teardown(path_is_the_last_place_to_look, prepare, clean),
 		cmocka_unit_test_setup_teardown(a_directory_of_others_is_refused, prepare, clean),

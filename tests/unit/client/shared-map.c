@@ -6,15 +6,15 @@
  */
 #include "fake-daemon.h"
 
-int __real_ring_map_open(struct ring_map *ret, int payload_fd, int control_fd, char *text,
-	size_t size);
+int __real_ring_map_open(
+	struct ring_map *ret, int payload_fd, int control_fd, char *text, size_t size);
 void __real_ring_map_close(struct ring_map *map);
-int __wrap_ring_map_open(struct ring_map *ret, int payload_fd, int control_fd, char *text,
-	size_t size);
+int __wrap_ring_map_open(
+	struct ring_map *ret, int payload_fd, int control_fd, char *text, size_t size);
 void __wrap_ring_map_close(struct ring_map *map);
 
-int __wrap_ring_map_open(struct ring_map *ret, int payload_fd, int control_fd, char *text,
-	size_t size)
+int __wrap_ring_map_open(
+	struct ring_map *ret, int payload_fd, int control_fd, char *text, size_t size)
 {
 	struct ring_map map;
 	int r = __real_ring_map_open(&map, payload_fd, control_fd, text, size);

@@ -33,8 +33,9 @@ int main(void)
 	static uint64_t next[BATCHES];
 	static uint64_t release[BATCHES];
 	static uint64_t clock[BATCHES];
-	struct fake *fake = fake_start(NULL,
-		&(struct fake_config){ .slots = BATCHES, .capacity = 4, .side = 4, .manual = true });
+	struct fake *fake = fake_start(
+		NULL, &(struct fake_config){
+			      .slots = BATCHES, .capacity = 4, .side = 4, .manual = true });
 	struct feeder_connect_options options;
 	struct feeder_batch batch = { .size = sizeof(batch) };
 	struct feeder *f = NULL;
@@ -42,8 +43,10 @@ int main(void)
 
 	feeder_connect_options_init(&options);
 	options.socket = fake->path;
-	if (feeder_connect(&f, &options) < 0 || feeder_lane_open(&lane, f, "/tmp", NULL) < 0)
+	if (feeder_connect(&f, &options) < 0 || feeder_lane_open(&lane, f, "/tmp", NULL) < 0) {
+		fprintf(stderr, "%s\n", feeder_last_error());
 		return 1;
+	}
 	fake_allow(fake, BATCHES);
 	usleep(100000);
 	fake_freeze(fake, true);
@@ -51,8 +54,10 @@ int main(void)
 		uint64_t t[4];
 
 		t[0] = now_ns();
-		if (feeder_next(lane, &batch, 0) < 0)
+		if (feeder_next(lane, &batch, 0) < 0) {
+			fprintf(stderr, "%s\n", feeder_last_error());
 			return 1;
+		}
 		t[1] = now_ns();
 		feeder_release(lane, batch.number);
 		t[2] = now_ns();

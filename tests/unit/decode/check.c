@@ -26,8 +26,8 @@ struct decoder *check_decoder(void)
 	return check_decoder_with(&limits);
 }
 
-int check_whole(struct decoder *d, const struct jpeg_file *f, struct region *ret,
-	struct fault *fault)
+int check_whole(
+	struct decoder *d, const struct jpeg_file *f, struct region *ret, struct fault *fault)
 {
 	struct image_info info;
 	struct box all = { 0 };

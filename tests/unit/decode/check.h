@@ -11,8 +11,8 @@ struct decoder *check_decoder(void);
 struct decoder *check_decoder_with(const struct decode_limits *limits);
 
 /* Opens and decodes the whole picture; the first status that is not 0, or 0. */
-int check_whole(struct decoder *d, const struct jpeg_file *f, struct region *ret,
-	struct fault *fault);
+int check_whole(
+	struct decoder *d, const struct jpeg_file *f, struct region *ret, struct fault *fault);
 /* The box of the file is that of the reference's pixels. */
 void check_box(struct decoder *d, const struct jpeg_file *f, const uint8_t *reference,
 	uint32_t width, const struct box *box);

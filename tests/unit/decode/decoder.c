@@ -111,8 +111,14 @@ static void decoder_region_follows_check_end(void **unused)
 static void decoder_refuses_other_boxes(void **unused)
 {
 	static const struct box boxes[] = {
-		{ 0, 0, 0, 1 }, { 0, 0, 1, 0 }, { 60, 0, 1, 1 }, { 0, 44, 1, 1 }, { 1, 0, 60, 1 },
-		{ 0, 1, 1, 44 }, { 0xffffffff, 0, 2, 1 }, { 2, 2, 0xffffffff, 1 },
+		{ 0, 0, 0, 1 },
+		{ 0, 0, 1, 0 },
+		{ 60, 0, 1, 1 },
+		{ 0, 44, 1, 1 },
+		{ 1, 0, 60, 1 },
+		{ 0, 1, 1, 44 },
+		{ 0xffffffff, 0, 2, 1 },
+		{ 2, 2, 0xffffffff, 1 },
 		{ 2, 2, 1, 0xffffffff },
 	};
 	struct decoder *d = check_decoder();
@@ -125,8 +131,8 @@ static void decoder_refuses_other_boxes(void **unused)
 	jpeg_make(&plain, &f);
 	for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++) {
 		assert_int_equal(decoder_open(d, f.bytes, f.size, &info, &fault), 0);
-		assert_int_equal(decoder_region(d, &boxes[i], &region, &fault),
-			FEEDER_STATUS_INTERNAL);
+		assert_int_equal(
+			decoder_region(d, &boxes[i], &region, &fault), FEEDER_STATUS_INTERNAL);
 		decoder_close(d);
 	}
 	check_usable(d);

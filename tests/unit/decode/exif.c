@@ -41,7 +41,8 @@ static void exif_both_byte_orders(void **unused)
 
 	(void)unused;
 	for (uint32_t value = 1; value <= 8; value++) {
-		assert_int_equal(exif_orientation(block, make_block(block, false, 3, value)), value);
+		assert_int_equal(
+			exif_orientation(block, make_block(block, false, 3, value)), value);
 		assert_int_equal(exif_orientation(block, make_block(block, true, 3, value)), value);
 	}
 }

@@ -56,8 +56,7 @@ static void goldens_tell_their_codec(void **unused)
 		assert_int_equal(decoder_open(d, f.bytes, f.size, &info, &fault), 0);
 		assert_string_equal(info.codec, png ? "png" : "jpeg");
 		assert_true(info.complete);
-		assert_int_equal(
-			info.progressive, strstr(goldens[i].name, "progressive") != NULL);
+		assert_int_equal(info.progressive, strstr(goldens[i].name, "progressive") != NULL);
 		assert_int_equal(info.orientation, 1);
 		decoder_close(d);
 		jpeg_file_free(&f);

@@ -92,8 +92,8 @@ size_t jpeg_file_scan(const struct jpeg_file *f)
 }
 
 /* A picture with edges, gradients and noise, so that neighbouring pixels and blocks differ. */
-static void make_row(const struct jpeg_recipe *r, uint64_t *state, uint32_t y, int channels,
-	uint8_t *row)
+static void make_row(
+	const struct jpeg_recipe *r, uint64_t *state, uint32_t y, int channels, uint8_t *row)
 {
 	for (uint32_t x = 0; x < r->width; x++) {
 		for (int c = 0; c < channels; c++) {
@@ -148,7 +148,8 @@ static unsigned int split_scans(jpeg_scan_info *s, unsigned int want, int compon
 		for (int i = 0; i < components * 63 && n < want; i++) {
 			int k = 1 + i % 63;
 
-			s[n++] = (jpeg_scan_info){ 1, { i / 63 }, k, k, al == top ? 0 : al + 1, al };
+			s[n++] =
+				(jpeg_scan_info){ 1, { i / 63 }, k, k, al == top ? 0 : al + 1, al };
 		}
 	}
 	return n;

@@ -100,18 +100,18 @@ static void region_every_sampling(void **unused)
 }
 
 static const uint8_t usual[][4][2] = {
-	{ { 1, 1 } },                            /* 444 */
-	{ { 2, 1 } },                            /* 422 */
-	{ { 2, 2 } },                            /* 420 */
-	{ { 1, 2 } },                            /* 440 */
-	{ { 4, 1 } },                            /* 411 */
-	{ { 1, 4 } },                            /* 441 */
-	{ { 4, 2 } },                            /* 410 with 1x1 chroma */
-	{ { 4, 1 }, { 2, 1 }, { 2, 1 } },        /* 422 by factor 4 */
-	{ { 2, 2 }, { 2, 1 }, { 1, 2 } },        /* each component its own */
-	{ { 3, 1 } }, { { 1, 3 } },              /* odd factors */
-	{ { 2, 1 }, { 2, 1 }, { 2, 1 } },        /* 444 by factor 2 */
-	{ { 1, 1 }, { 2, 2 }, { 2, 2 } },        /* coarse luma */
+	{ { 1, 1 } },                     /* 444 */
+	{ { 2, 1 } },                     /* 422 */
+	{ { 2, 2 } },                     /* 420 */
+	{ { 1, 2 } },                     /* 440 */
+	{ { 4, 1 } },                     /* 411 */
+	{ { 1, 4 } },                     /* 441 */
+	{ { 4, 2 } },                     /* 410 with 1x1 chroma */
+	{ { 4, 1 }, { 2, 1 }, { 2, 1 } }, /* 422 by factor 4 */
+	{ { 2, 2 }, { 2, 1 }, { 1, 2 } }, /* each component its own */
+	{ { 3, 1 } }, { { 1, 3 } },       /* odd factors */
+	{ { 2, 1 }, { 2, 1 }, { 2, 1 } }, /* 444 by factor 2 */
+	{ { 1, 1 }, { 2, 2 }, { 2, 2 } }, /* coarse luma */
 };
 
 /* All boxes of small pictures, at the sizes where blocks, MCUs and context rows begin. */

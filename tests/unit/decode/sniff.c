@@ -26,10 +26,18 @@ static const struct sample samples[] = {
 	{ BYTES("BM\x36\0\0\0"), FEEDER_STATUS_OTHER_FORMAT, "BMP" },
 	{ BYTES("II*\0\x8\0\0\0"), FEEDER_STATUS_OTHER_FORMAT, "TIFF" },
 	{ BYTES("MM\0*\0\0\0\x8"), FEEDER_STATUS_OTHER_FORMAT, "TIFF" },
-	{ BYTES("\0\0\0\x1c" "ftypavif\0\0\0\0"), FEEDER_STATUS_OTHER_FORMAT, "AVIF" },
-	{ BYTES("\0\0\0\x18" "ftypheic\0\0\0\0"), FEEDER_STATUS_OTHER_FORMAT, "HEIC" },
-	{ BYTES("\0\0\0\x18" "ftypmif1\0\0\0\0"), FEEDER_STATUS_OTHER_FORMAT, "HEIF" },
-	{ BYTES("\0\0\0\x18" "ftypisom\0\0\0\0"), FEEDER_STATUS_UNKNOWN_FORMAT, "MP4" },
+	{ BYTES("\0\0\0\x1c"
+		"ftypavif\0\0\0\0"),
+		FEEDER_STATUS_OTHER_FORMAT, "AVIF" },
+	{ BYTES("\0\0\0\x18"
+		"ftypheic\0\0\0\0"),
+		FEEDER_STATUS_OTHER_FORMAT, "HEIC" },
+	{ BYTES("\0\0\0\x18"
+		"ftypmif1\0\0\0\0"),
+		FEEDER_STATUS_OTHER_FORMAT, "HEIF" },
+	{ BYTES("\0\0\0\x18"
+		"ftypisom\0\0\0\0"),
+		FEEDER_STATUS_UNKNOWN_FORMAT, "MP4" },
 	{ BYTES("8BPS\0\1"), FEEDER_STATUS_OTHER_FORMAT, "PSD" },
 	{ BYTES("\0\0\0\x0cjP  \r\n\x87\n"), FEEDER_STATUS_OTHER_FORMAT, "JPEG 2000" },
 	{ BYTES("\0\0\0\x0cJXL \r\n\x87\n"), FEEDER_STATUS_OTHER_FORMAT, "JPEG XL" },
@@ -57,8 +65,8 @@ static void sniff_names_each(void **unused)
 		const struct codec *codec = NULL;
 		struct fault fault;
 
-		assert_int_equal(sniff((const uint8_t *)s->bytes, s->size, &codec, &fault),
-			s->status);
+		assert_int_equal(
+			sniff((const uint8_t *)s->bytes, s->size, &codec, &fault), s->status);
 		assert_int_equal(fault.status, s->status);
 		if (!strstr(fault.text, s->word))
 			fail_msg("\"%s\" does not say %s", fault.text, s->word);

@@ -67,8 +67,7 @@ static void decode_all(struct decoder *d, const struct jpeg_file *files, uint64_
 		struct fault fault;
 		struct box b = check_random_box(state, recipes[i].width, recipes[i].height);
 
-		assert_int_equal(
-			decoder_open(d, files[i].bytes, files[i].size, &info, &fault), 0);
+		assert_int_equal(decoder_open(d, files[i].bytes, files[i].size, &info, &fault), 0);
 		assert_int_equal(decoder_check_end(d, &fault), 0);
 		assert_int_equal(decoder_region(d, &b, &region, &fault), 0);
 		decoder_close(d);

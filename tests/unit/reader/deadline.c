@@ -150,7 +150,7 @@ static void cancelling_one_tree_leaves_the_other(void **state)
 	s->faults.only = "f0";
 	s->faults.delay = s->backend == READER_URING ? 1000 : 0;
 	s->faults.delay_ns = 60 * NS_PER_SEC;
-	s->faults.read = (struct reader_fault_error){ EIO, 1000, 0 };
+	s->faults.read = (struct reader_fault_error){ EIO, 1000, 0, 0 };
 	s->config.retries = 3;
 	s->config.depth = 256;
 	fixture_files(f, 200, 5000, 11);

@@ -297,3 +297,26 @@ int in_child(int (*fn)(void *), void *arg)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
+
+unsigned int count_threads(const char *prefix)
+{
+	DIR *dir = opendir("/proc/self/task");
+	unsigned int count = 0;
+	struct dirent *entry;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		char path[300], name[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		count += fgets(name, sizeof(name), file) &&
+			 strncmp(name, prefix, strlen(prefix)) == 0;
+		fclose(file);
+	}
+	closedir(dir);
+	return count;
+}

@@ -77,6 +77,8 @@ int read_one(struct fixture *f, struct reader *r, struct item *item);
 
 /* Runs fn in a child process; its return value, or -1 if it died. */
 int in_child(int (*fn)(void *), void *arg);
+/* Threads of this process whose name begins so. */
+unsigned int count_threads(const char *prefix);
 void sleep_ms(unsigned int ms);
 
 #endif

@@ -247,7 +247,7 @@ static void no_permission(void **state)
 		NULL);
 }
 
-/* Kernel files have no FMODE_NOWAIT: with O_NONBLOCK left on, io_uring says EAGAIN for ever. */
+/* Kernel files have no FMODE_NOWAIT: io_uring reads them in a worker. */
 static void file_systems_that_cannot_read_without_waiting(void **state)
 {
 	static const char *const candidates[] = { "/sys/kernel/notes", "/sys/kernel/btf/vmlinux" };

@@ -21,13 +21,13 @@ struct round {
 	int other_status; /* that some reads end with; 0: all succeed */
 };
 
-#define OPEN_ONCE(e)                         \
-	{                                    \
-		{ .open = { e, 100, 1 } }, 0 \
+#define OPEN_ONCE(e)                            \
+	{                                       \
+		{ .open = { e, 100, 1, 0 } }, 0 \
 	}
-#define READ_ONCE(e)                         \
-	{                                    \
-		{ .read = { e, 100, 1 } }, 0 \
+#define READ_ONCE(e)                            \
+	{                                       \
+		{ .read = { e, 100, 1, 0 } }, 0 \
 	}
 
 static const struct round rounds[] = {
@@ -50,11 +50,11 @@ static const struct round rounds[] = {
 	READ_ONCE(EAGAIN),
 	READ_ONCE(ENOMEM),
 	READ_ONCE(ETIMEDOUT),
-	{ { .read = { EIO, 30, 0 } }, FEEDER_STATUS_READ_ERROR },
-	{ { .read = { ENOSPC, 300, 0 } }, FEEDER_STATUS_READ_ERROR },
-	{ { .read = { EAGAIN, 20, 0 } }, FEEDER_STATUS_READ_ERROR },
-	{ { .open = { EACCES, 300, 0 } }, FEEDER_STATUS_NO_PERMISSION },
-	{ { .open = { ENOENT, 300, 0 } }, FEEDER_STATUS_MISSING },
+	{ { .read = { EIO, 30, 0, 0 } }, FEEDER_STATUS_READ_ERROR },
+	{ { .read = { ENOSPC, 300, 0, 0 } }, FEEDER_STATUS_READ_ERROR },
+	{ { .read = { EAGAIN, 20, 0, 0 } }, FEEDER_STATUS_READ_ERROR },
+	{ { .open = { EACCES, 300, 0, 0 } }, FEEDER_STATUS_NO_PERMISSION },
+	{ { .open = { ENOENT, 300, 0, 0 } }, FEEDER_STATUS_MISSING },
 	{ { .submit = 300, .submit_error = EBUSY }, 0 },
 	{ { .submit = 300, .submit_error = EAGAIN }, 0 },
 	{ { .submit = 300, .submit_error = EINTR }, 0 },
@@ -66,8 +66,8 @@ static const struct round rounds[] = {
 		  .submit = 200,
 		  .submit_error = EBUSY,
 		  .submit_part = 300,
-		  .open = { EMFILE, 50, 1 },
-		  .read = { ESTALE, 50, 1 } },
+		  .open = { EMFILE, 50, 1, 0 },
+		  .read = { ESTALE, 50, 1, 0 } },
 		0 },
 };
 

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "source/image.h"
 #include "tests/unit/source/tree.h"
 
 static time_t ahead;
@@ -235,14 +236,17 @@ static void verdicts_are_kept_and_belong_to_one_index(void **state)
 	assert_int_equal(dataset_verdict(d, 1), 0);
 	assert_int_equal(dataset_verdict(d, 2), 16 + 13);
 	dataset_unref(d);
-	rename(tree_at(t, "b/3.jpg"), tree_at(t, "a/0.jpg")); /* as many, but other ids */
+	rename(tree_at(t, "b/3.jpg"), tree_at(t, "b/0.jpg")); /* as many, but another file */
 	d = tree_open(t);
 	for (uint64_t i = 0; i < dataset_length(d); i++)
 		assert_int_equal(dataset_verdict(d, i), 0);
 	dataset_unref(d);
 }
 
-/* Any one byte of either file changed, or the file cut: harmless, and the dataset the same. */
+/*
+ * Any one byte of either file changed, or the file cut: harmless, and the dataset the same. Behind
+ * the header every seventh byte, or all with FEEDER_LONG.
+ */
 static void a_damaged_file_is_harmless(const struct tree *t, const char *path)
 {
 	struct tree copy = *t;
@@ -258,6 +262,8 @@ static void a_damaged_file_is_harmless(const struct tree *t, const char *path)
 	fclose(f);
 	assert_true(n > 0 && n < sizeof(bytes));
 	for (size_t i = 0; i <= n; i++) {
+		if (i > sizeof(struct index_header) && i < n && i % 7 && !getenv("FEEDER_LONG"))
+			continue;
 		f = fopen(path, "r+");
 		if (i < n) {
 			fseek(f, (long)i, SEEK_SET);

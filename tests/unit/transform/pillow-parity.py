@@ -41,7 +41,7 @@ def span(n, out, first, count, bicubic):
 
 
 def size(rng):
-    return rng.choice((1, 2, 3, rng.randint(1, 40), rng.randint(1, 200), rng.randint(100, 500)))
+    return rng.choice((1, 2, 3, rng.randint(1, 40), rng.randint(1, 150), rng.randint(100, 300)))
 
 
 def cases(rng, n):
