@@ -37,10 +37,10 @@ enum control_type {
 	CONTROL_CLOSE = 8,
 	CONTROL_REPLY = 0x100,
 	/* daemon → client */
-	CONTROL_ERROR = 0x200,      /* serial > 0: that request failed; 0: the lane failed */
-	CONTROL_DRAINING = 0x201,   /* the daemon stops; what is published may be read */
-	CONTROL_LANE_LOST = 0x202,  /* taken over by a newer attach of this rank */
-	CONTROL_PROGRESS = 0x203,   /* a dataset is being indexed for request `serial` */
+	CONTROL_ERROR = 0x200,     /* serial > 0: that request failed; 0: the lane failed */
+	CONTROL_DRAINING = 0x201,  /* the daemon stops; what is published may be read */
+	CONTROL_LANE_LOST = 0x202, /* taken over by a newer attach of this rank */
+	CONTROL_PROGRESS = 0x203,  /* a dataset is being indexed for request `serial` */
 };
 
 struct control_header {
@@ -52,10 +52,10 @@ struct control_header {
 
 struct control_error {
 	uint32_t size;
-	int32_t code; /* negative errno */
-	uint32_t lane;   /* of an event; 0 for a request's failure */
-	uint32_t status; /* enum feeder_status where a sample is the cause */
-	uint64_t sample; /* its id, where status is set */
+	int32_t code;                /* negative errno */
+	uint32_t lane;               /* of an event; 0 for a request's failure */
+	uint32_t status;             /* enum feeder_status where a sample is the cause */
+	uint64_t sample;             /* its id, where status is set */
 	char text[CONTROL_TEXT_MAX]; /* one sentence: dataset, file, sample, stage, remedy */
 };
 
@@ -63,7 +63,7 @@ struct control_hello {
 	uint32_t size;
 	uint16_t major;
 	uint16_t minor;
-	uint64_t features; /* reserved: 0 */
+	uint64_t features;       /* reserved: 0 */
 	uint32_t private_daemon; /* in the reply: 1 if this daemon belongs to a job */
 	uint32_t workers;        /* in the reply */
 	uint64_t start_ns;       /* in the reply: CLOCK_MONOTONIC when the daemon started */
@@ -112,7 +112,7 @@ enum control_operation_code {
 
 /* One operation of a lane's pipeline; parameters by operation in control.md. */
 struct control_operation {
-	uint32_t code; /* enum control_operation_code */
+	uint32_t code;    /* enum control_operation_code */
 	uint32_t version; /* 1 */
 	union {
 		float f[14];
@@ -151,9 +151,9 @@ struct control_open_lane {
 	uint32_t tail;  /* enum order_tail */
 	uint32_t bad;   /* enum control_bad */
 	uint64_t seed;
-	uint32_t slots;     /* 0: the daemon's default */
-	int32_t numa_node;  /* -1: none */
-	char pci_id[16];    /* "0000:1b:00.0" or "" */
+	uint32_t slots;    /* 0: the daemon's default */
+	int32_t numa_node; /* -1: none */
+	char pci_id[16];   /* "0000:1b:00.0" or "" */
 	char job[CONTROL_JOB_MAX];
 	char name[CONTROL_NAME_MAX];
 	uint32_t cursor_size; /* 0: epoch 0 from its start */
@@ -172,8 +172,8 @@ struct control_lane {
 	uint32_t lane; /* handle in this session */
 	uint32_t generation;
 	uint32_t zero;
-	uint64_t first; /* number n of the first batch of this generation */
-	uint64_t steps; /* batches from the cursor to the epoch's end */
+	uint64_t first;       /* number n of the first batch of this generation */
+	uint64_t steps;       /* batches from the cursor to the epoch's end */
 	uint64_t steps_epoch; /* batches of a whole epoch */
 	uint64_t ring_bytes;
 	uint32_t moved; /* 1: the cursor was at the end and the lane starts the next epoch */
@@ -222,7 +222,7 @@ struct control_paths {
 
 /* Reply: then `bytes` bytes of {i64 label, u32 length, path bytes without NUL}, unpadded. */
 struct control_paths_reply {
-	uint32_t size; /* of this struct: the records follow it */
+	uint32_t size;  /* of this struct: the records follow it */
 	uint32_t count; /* may be fewer than asked: as many as fit */
 	uint32_t bytes;
 	uint32_t zero;

@@ -155,7 +155,7 @@ struct ring_place {
 
 /* ---- the control memfd: consumer-written ---- */
 
-struct ring_telemetry { /* E5 */
+struct ring_telemetry {    /* E5 */
 	uint64_t wait_ns;  /* spent waiting in next() */
 	uint64_t consumed; /* batches returned by next() */
 	uint64_t copied_bytes;

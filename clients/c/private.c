@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/relaxed.h"
 
 #define PRIVATE_PATH_MAX sizeof(((struct sockaddr_un *)NULL)->sun_path)
 #define PRIVATE_NAME_MAX 40 /* of a file in the directory, with its slash and NUL */
@@ -95,7 +96,7 @@ static int find_paths(struct private_daemon *d)
 		return r;
 	if (d->options->fresh)
 		snprintf(name, sizeof(name), "%x-%x-%llx", (unsigned int)getpid(),
-			__atomic_add_fetch(&fresh_count, 1, __ATOMIC_RELAXED),
+			relaxed_increment_u32(&fresh_count),
 			(unsigned long long)(now_ns() & 0xffffffff));
 	else
 		snprintf(name, sizeof(name), "%016llx", (unsigned long long)private_key(d));

@@ -7,7 +7,8 @@
  * trainer does not see it); it starts its own session, clones the daemon and exits, so that the
  * daemon is a child of init. Shared memory and CLONE_VFORK mean that the caller stands still
  * until exec has happened or failed, and reads the error from the same struct. Everything
- * between clone and exec is a plain system call on the copied descriptor and signal tables.
+ * between clone and exec is a plain system call on the copied descriptor and signal tables: the C
+ * library's wrappers keep books in the memory that is shared.
  */
 #include "client.h"
 
@@ -40,25 +41,24 @@ struct child {
 
 static SHARED void reset_signals(void)
 {
-	struct sigaction action = { .sa_handler = SIG_DFL };
-	sigset_t none;
+	/* the kernel's struct sigaction and mask: zeros are SIG_DFL and an empty mask */
+	static const unsigned long zeros[8];
 
 	/* exec resets handlers, but what is ignored stays ignored */
 	for (int i = 1; i < NSIG; i++)
-		sigaction(i, &action, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+		syscall(SYS_rt_sigaction, i, zeros, NULL, 8);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, 8);
 }
 
 static SHARED void reset_descriptors(void)
 {
-	int null = open("/dev/null", O_RDWR);
+	long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
 
 	/* messages go where the trainer's errors go; its standard output stays its own */
-	dup2(null, 0);
-	if (dup2(2, 1) < 0) {
-		dup2(null, 1);
-		dup2(null, 2);
+	syscall(SYS_dup3, null, 0, 0);
+	if (syscall(SYS_dup3, 2, 1, 0) < 0) {
+		syscall(SYS_dup3, null, 1, 0);
+		syscall(SYS_dup3, null, 2, 0);
 	}
 	syscall(SYS_close_range, 3, ~0u, 0);
 }
@@ -75,7 +75,8 @@ static SHARED int run_daemon(void *argument)
 	reset_signals();
 	execve(spawn->path, spawn->argv, spawn->envp);
 	child->error = errno;
-	_exit(127);
+	syscall(SYS_exit_group, 127);
+	return 0;
 }
 
 static SHARED int run_middle(void *argument)
@@ -87,7 +88,8 @@ static SHARED int run_middle(void *argument)
 		clone(run_daemon, child->stacks + 2 * STACK_SIZE, CLONE_VM | CLONE_VFORK, child);
 	if (child->pid < 0)
 		child->error = errno;
-	_exit(0);
+	syscall(SYS_exit_group, 0);
+	return 0;
 }
 
 static int clone_both(struct child *child)

@@ -20,7 +20,8 @@
  * thread's last error as one sentence that names dataset, file, sample and stage, and the remedy.
  * THREADS. A struct feeder and its lanes may be used by one thread at a time; different
  * connections are independent. feeder_last_error() is per thread.
- * FORK. After fork() the child's handles are dead: calls give -ECHILD. The ring is not mapped there.
+ * FORK. After fork() the child's handles are dead: calls give -ECHILD. The ring is not mapped
+ * there.
  * SIGNALS. Waiting calls return -EINTR when a signal handler ran; calling again goes on.
  * UNITS. Times are nanoseconds of CLOCK_MONOTONIC, time-outs milliseconds, sizes bytes.
  * VERSIONS. Structs carry their size: set it with the initialiser or by hand, and new members
@@ -50,7 +51,9 @@ struct feeder_lane;
 
 /* The version of the library, "0.1.0". */
 FEEDER_API const char *feeder_version(void);
-/* The calling thread's last error, one sentence; "" if there was none. Valid until its next call. */
+/*
+ * The calling thread's last error, one sentence; "" if there was none. Valid until its next call.
+ */
 FEEDER_API const char *feeder_last_error(void);
 /* The sentence of a place's status ("the image data ends early"). */
 FEEDER_API const char *feeder_status_text(int status);
@@ -59,14 +62,16 @@ FEEDER_API const char *feeder_status_text(int status);
 
 struct feeder_connect_options {
 	size_t size;
-	const char *socket;  /* NULL: FEEDER_SOCKET, /run/feeder/feeder.sock, a private daemon */
-	const char *job;     /* NULL: FEEDER_JOB, Slurm's job.step, MASTER_ADDR:PORT, this process */
+	const char *socket; /* NULL: FEEDER_SOCKET, /run/feeder/feeder.sock, a private daemon */
+	const char *job;    /* NULL: FEEDER_JOB, Slurm's job.step, MASTER_ADDR:PORT, this process */
 	const char *program; /* name shown by feeder-stat; NULL: the process's */
-	int timeout_ms;      /* wait for the socket named by argument or FEEDER_SOCKET; default 30000 */
-	unsigned int workers;     /* of a private daemon started by this call; 0: its default */
-	const char *const *set;   /* NULL-terminated KEY=VALUE for a private daemon started by this call */
-	const char *daemon_path;  /* feederd of a private daemon; NULL: beside libfeeder, then PATH */
-	unsigned int fresh;       /* 1: a private daemon of this connection's own, never a shared one */
+	int timeout_ms; /* wait for the socket named by argument or FEEDER_SOCKET; default 30000 */
+	unsigned int workers; /* of a private daemon started by this call; 0: its default */
+	const char *const
+		*set; /* NULL-terminated KEY=VALUE for a private daemon started by this call */
+	const char
+		*daemon_path; /* feederd of a private daemon; NULL: beside libfeeder, then PATH */
+	unsigned int fresh;   /* 1: a private daemon of this connection's own, never a shared one */
 	/* called with one line when a fallback is taken (system socket refused); NULL: stderr */
 	void (*notice)(void *context, const char *line);
 	void *context;
@@ -119,7 +124,7 @@ struct feeder_lane_config {
 	unsigned int batch_size;
 	unsigned int rank;
 	unsigned int world_size;
-	unsigned int part;  /* of a replicate group: places [part·B/parts, (part + 1)·B/parts) */
+	unsigned int part; /* of a replicate group: places [part·B/parts, (part + 1)·B/parts) */
 	unsigned int parts;
 	unsigned int accumulate;
 	unsigned int order; /* 0: torch when training, else sequential */
@@ -128,13 +133,13 @@ struct feeder_lane_config {
 	uint64_t seed;
 	unsigned int height; /* of the output, pixels; default 224 */
 	unsigned int width;
-	unsigned int resize; /* evaluation: short side; 0: round(min(height, width) / 0.875) */
-	float scale[2];      /* RandomResizedCrop: area range; default .08, 1 */
-	float ratio[2];      /* aspect range; default 3/4, 4/3 */
-	float hflip;         /* probability; default .5 */
-	unsigned int filter; /* default bilinear */
-	unsigned int dtype;  /* default uint8 */
-	unsigned int layout; /* default NHWC */
+	unsigned int resize;    /* evaluation: short side; 0: round(min(height, width) / 0.875) */
+	float scale[2];         /* RandomResizedCrop: area range; default .08, 1 */
+	float ratio[2];         /* aspect range; default 3/4, 4/3 */
+	float hflip;            /* probability; default .5 */
+	unsigned int filter;    /* default bilinear */
+	unsigned int dtype;     /* default uint8 */
+	unsigned int layout;    /* default NHWC */
 	unsigned int normalize; /* 1: (x/255 - mean) / std, for float dtypes */
 	float mean[3];
 	float std[3];
@@ -146,13 +151,14 @@ struct feeder_lane_config {
 	unsigned int rebuild;           /* dataset: ignore an existing index */
 	unsigned int reopen;            /* after the death of daemon or client */
 	unsigned int takeover;          /* replace an earlier attach of this rank */
-	const char *lane_name; /* NULL: train or eval, dataset path, lowest number not in use here */
-	const void *cursor;    /* start here; NULL: epoch 0 */
+	const char
+		*lane_name; /* NULL: train or eval, dataset path, lowest number not in use here */
+	const void *cursor; /* start here; NULL: epoch 0 */
 	size_t cursor_size;
 	unsigned int epoch;  /* start epoch where no cursor is given */
 	unsigned int weight; /* of the job in the daemon's scheduling; 0 = 1 */
 	int numa_node;       /* of the device that the ring feeds; -1: none */
-	int timeout_ms;      /* for opening, indexing included while it progresses; default 120000 */
+	int timeout_ms; /* for opening, indexing included while it progresses; default 120000 */
 	/* called about once a second while the dataset is being indexed; may be NULL */
 	void (*progress)(void *context, uint64_t files, uint64_t directories);
 	void *context;
@@ -174,20 +180,20 @@ FEEDER_API void feeder_lane_close(struct feeder_lane *lane);
 
 struct feeder_lane_info {
 	size_t size;
-	uint64_t samples;      /* of the dataset, N */
+	uint64_t samples; /* of the dataset, N */
 	uint8_t fingerprint[16];
 	uint32_t class_count;
-	uint32_t capacity;     /* places of a batch of this lane */
+	uint32_t capacity; /* places of a batch of this lane */
 	uint32_t slots;
-	uint64_t steps;        /* batches from where the lane was opened (or sought) to the epoch's end */
-	uint64_t steps_epoch;  /* batches of a whole epoch */
+	uint64_t steps; /* batches from where the lane was opened (or sought) to the epoch's end */
+	uint64_t steps_epoch; /* batches of a whole epoch */
 	uint64_t ring_bytes;
-	uint64_t image_bytes;  /* of one place of `images` */
-	const char *name;      /* lane name; lives as long as the lane */
-	const char *format;    /* "folder", "list" */
-	uint32_t index_used;   /* 1: the dataset's index was already there */
-	uint32_t moved;        /* 1: the cursor was at its epoch's end: the next epoch was started */
-	uint64_t lane;         /* the lane's number in its daemon, as feeder-stat shows it */
+	uint64_t image_bytes; /* of one place of `images` */
+	const char *name;     /* lane name; lives as long as the lane */
+	const char *format;   /* "folder", "list" */
+	uint32_t index_used;  /* 1: the dataset's index was already there */
+	uint32_t moved;       /* 1: the cursor was at its epoch's end: the next epoch was started */
+	uint64_t lane;        /* the lane's number in its daemon, as feeder-stat shows it */
 };
 
 FEEDER_API int feeder_lane_info(struct feeder_lane *lane, struct feeder_lane_info *ret);
@@ -206,8 +212,8 @@ struct feeder_place {
 	uint64_t id;       /* delivered */
 	uint64_t position; /* p of the epoch's order */
 	int64_t label;
-	uint32_t valid;    /* 0: masked or past the end: zeros, label -100 */
-	uint32_t status;   /* of the asked id, enum feeder_status; 0 = good */
+	uint32_t valid;                      /* 0: masked or past the end: zeros, label -100 */
+	uint32_t status;                     /* of the asked id, enum feeder_status; 0 = good */
 	uint32_t box_x, box_y, box_w, box_h; /* crop in the source image, pixels */
 	uint32_t flip;
 	uint32_t source_w, source_h;
@@ -216,13 +222,13 @@ struct feeder_place {
 
 struct feeder_batch {
 	size_t size;
-	uint64_t number;       /* n, running for the lane's life: give it to feeder_release */
+	uint64_t number; /* n, running for the lane's life: give it to feeder_release */
 	uint32_t generation;
-	uint32_t count;        /* places to use: the arrays are `capacity` long */
+	uint32_t count; /* places to use: the arrays are `capacity` long */
 	uint32_t capacity;
 	uint32_t last_of_epoch;
 	uint64_t epoch;
-	uint64_t step;         /* from the lane's opening, seek or set epoch; 0 at each epoch's start */
+	uint64_t step; /* from the lane's opening, seek or set epoch; 0 at each epoch's start */
 	uint64_t batches_left; /* in this epoch, after this one */
 	const void *images;    /* inside the ring, read-only, until feeder_release */
 	uint64_t images_bytes; /* of all `capacity` places */
@@ -232,10 +238,10 @@ struct feeder_batch {
 	uint32_t dtype;
 	uint64_t order_digest; /* of this batch */
 	uint64_t pixel_digest;
-	uint64_t read_ns;      /* the first sample's read began */
-	uint64_t ready_ns;     /* the last sample landed in the slot */
+	uint64_t read_ns;  /* the first sample's read began */
+	uint64_t ready_ns; /* the last sample landed in the slot */
 	uint64_t published_ns;
-	uint64_t wait_ns;      /* time that this feeder_next call waited */
+	uint64_t wait_ns; /* time that this feeder_next call waited */
 };
 
 /*
@@ -252,8 +258,8 @@ FEEDER_API int feeder_next(struct feeder_lane *lane, struct feeder_batch *ret, i
 /* Gives a batch back; its memory may change at once. Any order. -EINVAL: not held. */
 FEEDER_API int feeder_release(struct feeder_lane *lane, uint64_t number);
 /* Place i < capacity of a batch that is held. -EINVAL. */
-FEEDER_API int feeder_batch_place(struct feeder_lane *lane, uint64_t number, uint32_t i,
-	struct feeder_place *ret);
+FEEDER_API int feeder_batch_place(
+	struct feeder_lane *lane, uint64_t number, uint32_t i, struct feeder_place *ret);
 /* A field of a held batch by name. -ENOENT. */
 FEEDER_API int feeder_batch_field(struct feeder_lane *lane, uint64_t number, const char *name,
 	const void **ret_data, uint64_t *ret_bytes);
@@ -272,8 +278,8 @@ FEEDER_API int feeder_seek(struct feeder_lane *lane, const void *cursor, size_t 
 /* Starts an epoch from its beginning. Free when the lane stands there already. */
 FEEDER_API int feeder_set_epoch(struct feeder_lane *lane, uint64_t epoch);
 /* The same for order `ids`: one epoch's ids. */
-FEEDER_API int feeder_set_epoch_ids(struct feeder_lane *lane, uint64_t epoch, const int64_t *ids,
-	uint64_t count);
+FEEDER_API int feeder_set_epoch_ids(
+	struct feeder_lane *lane, uint64_t epoch, const int64_t *ids, uint64_t count);
 
 /* Sums over the batches that feeder_next returned since the lane was opened. */
 FEEDER_API uint64_t feeder_order_digest(const struct feeder_lane *lane);

@@ -83,8 +83,8 @@ static void ready(struct watch *watch, uint32_t events)
 		finish_jobs(b);
 }
 
-int background_new(struct background **ret, struct loop *loop, const char *name,
-	unsigned int threads)
+int background_new(
+	struct background **ret, struct loop *loop, const char *name, unsigned int threads)
 {
 	struct background *b = calloc(1, sizeof(*b));
 	int r;

@@ -19,8 +19,8 @@ struct background_job {
 };
 
 /* threads named name-0, name-1, …; 0, -ENOMEM, -EAGAIN, -EMFILE. */
-int background_new(struct background **ret, struct loop *loop, const char *name,
-	unsigned int threads);
+int background_new(
+	struct background **ret, struct loop *loop, const char *name, unsigned int threads);
 /* First submitted, first started. */
 void background_submit(struct background *b, struct background_job *job);
 /*

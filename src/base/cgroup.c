@@ -56,8 +56,8 @@ static bool directory_has(const char *directory, const char *name)
 }
 
 /* Where v1 mounts a controller: under its own name or with others (cpu,cpuacct). */
-static void v1_mount(const char *root, const char *controllers, const char *controller,
-	struct hierarchy *h)
+static void v1_mount(
+	const char *root, const char *controllers, const char *controller, struct hierarchy *h)
 {
 	snprintf(h->mount, sizeof(h->mount), "%s/sys/fs/cgroup/%s", root, controllers);
 	if (!directory_has(h->mount, "cgroup.procs") && !directory_has(h->mount, "tasks"))

@@ -55,9 +55,9 @@ void cpu_mask_string(char *ret, size_t size)
 			continue;
 		while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set))
 			last++;
-		int n = last > i
-			? snprintf(ret + used, size - used, "%s%d-%d", used ? "," : "", i, last)
-			: snprintf(ret + used, size - used, "%s%d", used ? "," : "", i);
+		int n = last > i ? snprintf(ret + used, size - used, "%s%d-%d", used ? "," : "", i,
+					   last)
+				 : snprintf(ret + used, size - used, "%s%d", used ? "," : "", i);
 		used += (size_t)n;
 		i = last;
 	}

@@ -20,9 +20,9 @@ void cpu_mask_string(char *ret, size_t size);
 int cpu_list_parse(const char *list, cpu_set_t *ret);
 
 struct cgroup_limits {
-	uint32_t quota_milli; /* CPUs · 1000 that the quota gives; 0: no quota */
-	uint64_t memory;      /* bytes; UINT64_MAX: no limit */
-	uint64_t memory_used; /* bytes charged to that group, without droppable page cache */
+	uint32_t quota_milli;  /* CPUs · 1000 that the quota gives; 0: no quota */
+	uint64_t memory;       /* bytes; UINT64_MAX: no limit */
+	uint64_t memory_used;  /* bytes charged to that group, without droppable page cache */
 	uint64_t throttled_ns; /* time for which the quota stopped the own group, so far */
 };
 

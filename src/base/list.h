@@ -11,11 +11,15 @@ struct list {
 	struct list *next;
 };
 
-#define LIST_INIT(name)               { &(name), &(name) }
+#define LIST_INIT(name)          \
+	{                        \
+		&(name), &(name) \
+	}
 #define CONTAINER_OF(ptr, type, name) ((type *)(void *)((char *)(ptr)-offsetof(type, name)))
-#define LIST_FOR_EACH(pos, head)      for (struct list *pos = (head)->next; pos != (head); pos = pos->next)
-#define LIST_FOR_EACH_SAFE(pos, tmp, head)                                                         \
-	for (struct list *pos = (head)->next, *tmp = pos->next; pos != (head);                     \
+#define LIST_FOR_EACH(pos, head) \
+	for (struct list *pos = (head)->next; pos != (head); pos = pos->next)
+#define LIST_FOR_EACH_SAFE(pos, tmp, head)                                     \
+	for (struct list *pos = (head)->next, *tmp = pos->next; pos != (head); \
 		pos = tmp, tmp = pos->next)
 
 static inline void list_init(struct list *l)

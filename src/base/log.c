@@ -18,7 +18,7 @@
 #define WINDOW_LINES 20
 #define TEXT_MAX     2048
 
-static bool journald; /* constant after log_init */
+static bool journald;                         /* constant after log_init */
 static enum log_level least = LOG_LEVEL_INFO; /* constant after log_set_level */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -29,7 +29,7 @@ void log_init(void)
 	struct stat st;
 
 	journald = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-		fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+		   fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
 void log_set_level(enum log_level level)
@@ -105,9 +105,9 @@ static void put_line(enum log_level level, const char *text)
 	if (journald) {
 		n = snprintf(line, sizeof(line), "<%d>%s\n", (int)level, text);
 	} else {
-		const char *word = level == LOG_LEVEL_ERROR ? "error: "
-			: level == LOG_LEVEL_WARNING	    ? "warning: "
-							    : "";
+		const char *word = level == LOG_LEVEL_ERROR     ? "error: "
+				   : level == LOG_LEVEL_WARNING ? "warning: "
+								: "";
 		struct timespec ts;
 		struct tm tm;
 		char stamp[32];

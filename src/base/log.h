@@ -17,8 +17,8 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6 
 
 /* The budget of one place in the source. */
 struct log_site {
-	uint64_t window_ns;   /* guarded by the log's lock */
-	unsigned int written; /* in this window; guarded by the log's lock */
+	uint64_t window_ns;    /* guarded by the log's lock */
+	unsigned int written;  /* in this window; guarded by the log's lock */
 	unsigned int left_out; /* guarded by the log's lock */
 };
 
@@ -37,10 +37,10 @@ void log_write(struct log_site *site, enum log_level level, const char *format, 
  */
 void log_escape(char *ret, size_t size, const char *text);
 
-#define LOG_AT(level, ...)                                                                         \
-	do {                                                                                       \
-		static struct log_site log_site_here;                                              \
-		log_write(&log_site_here, level, __VA_ARGS__);                                     \
+#define LOG_AT(level, ...)                                     \
+	do {                                                   \
+		static struct log_site log_site_here;          \
+		log_write(&log_site_here, level, __VA_ARGS__); \
 	} while (0)
 #define log_error(...)   LOG_AT(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) LOG_AT(LOG_LEVEL_WARNING, __VA_ARGS__)

@@ -13,7 +13,7 @@
 
 struct loop {
 	int epoll_fd;
-	struct list timers; /* sorted by at_ns */
+	struct list timers;                    /* sorted by at_ns */
 	struct epoll_event events[EVENTS_MAX]; /* of this round; .data.ptr NULL once unwatched */
 	int event_count;
 	bool stopped;
@@ -80,8 +80,8 @@ void loop_unwatch(struct watch *watch)
 	watch->loop = NULL;
 }
 
-void loop_timer(struct loop *loop, struct timer *timer, uint64_t at_ns,
-	void (*fire)(struct timer *timer))
+void loop_timer(
+	struct loop *loop, struct timer *timer, uint64_t at_ns, void (*fire)(struct timer *timer))
 {
 	struct list *pos;
 

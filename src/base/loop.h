@@ -24,7 +24,7 @@ struct watch {
 };
 
 struct timer {
-	struct list link; /* in the loop's list while armed */
+	struct list link;  /* in the loop's list while armed */
 	struct loop *loop; /* NULL: never armed */
 	uint64_t at_ns;
 	void (*fire)(struct timer *timer);
@@ -42,8 +42,8 @@ int watch_events(struct watch *watch, uint32_t events);
 void loop_unwatch(struct watch *watch);
 
 /* Arms (or arms anew) for the time at_ns; fires once. */
-void loop_timer(struct loop *loop, struct timer *timer, uint64_t at_ns,
-	void (*fire)(struct timer *timer));
+void loop_timer(
+	struct loop *loop, struct timer *timer, uint64_t at_ns, void (*fire)(struct timer *timer));
 void timer_stop(struct timer *timer);
 bool timer_armed(const struct timer *timer);
 

@@ -23,6 +23,12 @@ static inline uint8_t relaxed_exchange_u8(uint8_t *p, uint8_t value)
 	return __atomic_exchange_n(p, value, __ATOMIC_RELAXED);
 }
 
+/* The value after it. */
+static inline uint32_t relaxed_increment_u32(uint32_t *p)
+{
+	return __atomic_add_fetch(p, 1, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t relaxed_load_u64(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -69,8 +69,8 @@ bool beneath_by_parents(int fd, const struct place_id *root)
 	for (unsigned int depth = 0; depth < DEPTH_MAX; depth++) {
 		if (place_id_equal(&here, root))
 			return true;
-		int up = open_resolved(own >= 0 ? own : fd, "..",
-			O_PATH | O_DIRECTORY | O_CLOEXEC, RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS);
+		int up = open_resolved(own >= 0 ? own : fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC,
+			RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS);
 		fd_close(own);
 		own = up;
 		if (up < 0 || place_id_read(&above, up) < 0 || place_id_equal(&above, &here))
@@ -90,10 +90,11 @@ bool beneath_by_name(int fd, int root_fd)
 	size_t length = strcmp(root, "/") != 0 ? strlen(root) : 0;
 	if (strncmp(name, root, length) != 0 || name[length] != '/')
 		return false;
-	CLEANUP(fd_closep) int found = open_resolved(root_fd, name + length + 1,
-		O_PATH | O_NOFOLLOW | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	CLEANUP(fd_closep)
+	int found = open_resolved(root_fd, name + length + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 	return found >= 0 && place_id_read(&a, fd) == 0 && place_id_read(&b, found) == 0 &&
-		place_id_equal(&a, &b);
+	       place_id_equal(&a, &b);
 }
 
 bool is_entry_of(int fd, int dirfd)
@@ -105,5 +106,5 @@ bool is_entry_of(int fd, int dirfd)
 		return false;
 	const char *slash = strrchr(name, '/');
 	return slash && fstatat(dirfd, slash + 1, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
-		a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }

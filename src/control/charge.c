@@ -28,7 +28,7 @@ struct charges {
 
 static void give_back(struct charges *charges, int wd)
 {
-	LIST_FOR_EACH(l, &charges->held) {
+	LIST_FOR_EACH (l, &charges->held) {
 		struct charge *charge = CONTAINER_OF(l, struct charge, link);
 
 		if (charge->wd != wd)
@@ -80,7 +80,7 @@ void charges_free(struct charges *charges)
 {
 	if (!charges)
 		return;
-	LIST_FOR_EACH_SAFE(l, tmp, &charges->held) {
+	LIST_FOR_EACH_SAFE (l, tmp, &charges->held) {
 		list_remove(l);
 		free(CONTAINER_OF(l, struct charge, link));
 	}

@@ -16,8 +16,8 @@
 #include "base/fd.h"
 #include "control/config.h"
 
-int value_path(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size)
+int value_path(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size)
 {
 	char **path = field;
 
@@ -60,8 +60,8 @@ static int check_range(const struct key_range *range, uint64_t number, char *tex
 	return -EINVAL;
 }
 
-int value_number(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size)
+int value_number(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size)
 {
 	uint64_t number;
 	const char *end;
@@ -76,8 +76,8 @@ int value_number(void *field, const struct key_range *range, const char *value, 
 	return r;
 }
 
-int value_number_or_auto(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size)
+int value_number_or_auto(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size)
 {
 	if (strcmp(value, "auto") != 0)
 		return value_number(field, range, value, text, size);
@@ -85,8 +85,8 @@ int value_number_or_auto(void *field, const struct key_range *range, const char 
 	return 0;
 }
 
-int value_bytes(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size)
+int value_bytes(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size)
 {
 	static const char units[] = "KMGT";
 	uint64_t number;
@@ -112,8 +112,8 @@ int value_bytes(void *field, const struct key_range *range, const char *value, c
 	return r;
 }
 
-int value_seconds(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size)
+int value_seconds(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size)
 {
 	uint64_t seconds = 0;
 	int r = value_number(&seconds, range, value, text, size);
@@ -123,8 +123,8 @@ int value_seconds(void *field, const struct key_range *range, const char *value,
 	return r;
 }
 
-int value_choice(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size)
+int value_choice(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size)
 {
 	size_t used;
 
@@ -204,8 +204,7 @@ int value_allow(struct config_root *root, const char *value, char *text, size_t 
 	}
 	char *word = strtok_r(copy, ", \t", &state);
 	if (!word) {
-		snprintf(text, size,
-			"allow: needs users (1000, alice) or groups (@100, @staff)");
+		snprintf(text, size, "allow: needs users (1000, alice) or groups (@100, @staff)");
 		return -EINVAL;
 	}
 	for (; word; word = strtok_r(NULL, ", \t", &state)) {

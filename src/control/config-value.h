@@ -22,22 +22,22 @@ struct key_range {
 };
 
 /* field: char **, replaced. */
-int value_path(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size);
+int value_path(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size);
 /* field: uint64_t *, for all that follow. */
-int value_number(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size);
+int value_number(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size);
 /* "auto" = 0. */
-int value_number_or_auto(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size);
+int value_number_or_auto(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size);
 /* With K, M, G or T (powers of 1,024) behind the number. */
-int value_bytes(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size);
+int value_bytes(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size);
 /* Seconds, kept as nanoseconds. */
-int value_seconds(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size);
-int value_choice(void *field, const struct key_range *range, const char *value, char *text,
-	size_t size);
+int value_seconds(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size);
+int value_choice(
+	void *field, const struct key_range *range, const char *value, char *text, size_t size);
 
 /* Adds "1000, alice, @staff, @100" to a root's lists. */
 int value_allow(struct config_root *root, const char *value, char *text, size_t size);

@@ -143,8 +143,8 @@ void config_list(void (*row)(void *context, const char *section, const char *key
 	row(context, "root", "allow");
 }
 
-static int set_key(struct config *config, const char *section, const char *name,
-	const char *value, char *text, size_t size)
+static int set_key(struct config *config, const char *section, const char *name, const char *value,
+	char *text, size_t size)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		char reason[CONFIG_TEXT / 2];
@@ -184,16 +184,16 @@ int config_set(struct config *config, const char *assignment, char *text, size_t
 struct parse {
 	struct config *config;
 	FILE *file;
-	unsigned int line; /* the last one read */
+	unsigned int line;       /* the last one read */
 	unsigned int error_line; /* 0: none */
-	char *section; /* as it stands in the file, whatever its length */
+	char *section;           /* as it stands in the file, whatever its length */
 	char reason[CONFIG_TEXT];
 	int error;
 };
 
 /* Keeps the first error. */
-static void __attribute__((format(printf, 3, 4))) refuse(
-	struct parse *p, int error, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+refuse(struct parse *p, int error, const char *format, ...)
 {
 	va_list ap;
 
@@ -241,8 +241,8 @@ static void take_section(struct parse *p, char *line)
 		else if (config_add_root(p->config, path) < 0)
 			refuse(p, -ENOMEM, "out of memory");
 	} else if (strcmp(start, "daemon") != 0 && strcmp(start, "limits") != 0) {
-		refuse(p, -EINVAL, "unknown section [%s]; there are [daemon], [limits], [root PATH]",
-			start);
+		refuse(p, -EINVAL,
+			"unknown section [%s]; there are [daemon], [limits], [root PATH]", start);
 	}
 }
 

@@ -38,19 +38,19 @@ struct config_root {
 };
 
 struct config {
-	char *socket; /* NULL: CONFIG_SOCKET */
-	char *cache_dir; /* NULL: $CACHE_DIRECTORY, else $XDG_CACHE_HOME/feeder */
-	uint64_t workers; /* 0: as many as CPUs allowed, less one an attached rank */
+	char *socket;       /* NULL: CONFIG_SOCKET */
+	char *cache_dir;    /* NULL: $CACHE_DIRECTORY, else $XDG_CACHE_HOME/feeder */
+	uint64_t workers;   /* 0: as many as CPUs allowed, less one an attached rank */
 	uint64_t readahead; /* bytes */
 	uint64_t slots;
-	uint64_t reader; /* enum config_reader */
-	uint64_t entropy; /* 0: libjpeg */
-	uint64_t checkpoints; /* 0: off */
+	uint64_t reader;       /* enum config_reader */
+	uint64_t entropy;      /* 0: libjpeg */
+	uint64_t checkpoints;  /* 0: off */
 	uint64_t idle_exit_ns; /* without a session; CONFIG_FOREVER: never */
 	uint64_t read_deadline_ns;
-	uint64_t max_pixels; /* 0: the decoder's default */
-	uint64_t max_scans; /* 0: likewise */
-	uint64_t decode_memory; /* bytes; 0: likewise */
+	uint64_t max_pixels;     /* 0: the decoder's default */
+	uint64_t max_scans;      /* 0: likewise */
+	uint64_t decode_memory;  /* bytes; 0: likewise */
 	uint64_t decode_time_ns; /* 0: likewise */
 	struct config_limits limits;
 	struct config_root *roots;

@@ -18,10 +18,10 @@
 
 #define DATASET_THREADS 2
 #define LANE_THREADS    2
-#define REFUSED_MAX     64                  /* connections that wait for their refusal */
-#define PAUSE_NS        (100 * NS_PER_MS)   /* of accepting, at the descriptor limit */
-#define FIRST_NS        (10 * NS_PER_SEC)   /* a private daemon waits for its first session */
-#define LAST_NS         (500 * NS_PER_MS)   /* and for a next one */
+#define REFUSED_MAX     64                /* connections that wait for their refusal */
+#define PAUSE_NS        (100 * NS_PER_MS) /* of accepting, at the descriptor limit */
+#define FIRST_NS        (10 * NS_PER_SEC) /* a private daemon waits for its first session */
+#define LAST_NS         (500 * NS_PER_MS) /* and for a next one */
 #define DRAIN_NS        (9 * NS_PER_SEC)
 #define DRAIN_LOOK_NS   (20 * NS_PER_MS)
 
@@ -120,7 +120,7 @@ void control_check_drained(struct control *c)
 
 	if (!c->draining || c->closing)
 		return;
-	LIST_FOR_EACH(l, &c->lanes) {
+	LIST_FOR_EACH (l, &c->lanes) {
 		struct lane_record *record = CONTAINER_OF(l, struct lane_record, link);
 
 		/* One that is being opened is refused and freed when that is done. */
@@ -146,13 +146,13 @@ void control_drain(struct control *c)
 	timer_stop(&c->idle);
 	server_close(c->options.server);
 	open_stop_all(c);
-	LIST_FOR_EACH(l, &c->lanes) {
+	LIST_FOR_EACH (l, &c->lanes) {
 		struct lane_record *record = CONTAINER_OF(l, struct lane_record, link);
 
 		if (record->session && record->lane && record->handle)
 			lane_drain(record->lane);
 	}
-	LIST_FOR_EACH(l, &c->sessions) {
+	LIST_FOR_EACH (l, &c->sessions) {
 		struct session *s = CONTAINER_OF(l, struct session, link);
 
 		if (s->greeted)
@@ -188,8 +188,8 @@ int control_open_outside(void *context, uint32_t uid, int dirfd, const char *pat
 
 /* ---- start and end ---- */
 
-static int start_parts(struct control *c, const struct control_options *options, char *text,
-	size_t size)
+static int start_parts(
+	struct control *c, const struct control_options *options, char *text, size_t size)
 {
 	const struct config *config = options->config;
 	bool everything = options->private_daemon && config->root_count == 0;
@@ -214,8 +214,8 @@ static int start_parts(struct control *c, const struct control_options *options,
 	return r;
 }
 
-int control_new(struct control **ret, const struct control_options *options, char *text,
-	size_t size)
+int control_new(
+	struct control **ret, const struct control_options *options, char *text, size_t size)
 {
 	struct control *c = calloc(1, sizeof(*c));
 

@@ -26,16 +26,16 @@ struct control_options {
 	const struct config *config; /* looked at by control_new only */
 	struct server *server;       /* bound; control listens on it and closes it */
 	bool private_daemon;
-	const char *cache_dir;  /* of indexes; NULL: none is writable, they stay in memory */
-	unsigned int cpus;      /* CPUs allowed */
-	unsigned int workers;   /* threads of the pipeline */
-	bool workers_literal;   /* all of them work, however many ranks are attached */
-	uint64_t memory;        /* bytes that the daemon may use */
+	const char *cache_dir; /* of indexes; NULL: none is writable, they stay in memory */
+	unsigned int cpus;     /* CPUs allowed */
+	unsigned int workers;  /* threads of the pipeline */
+	bool workers_literal;  /* all of them work, however many ranks are attached */
+	uint64_t memory;       /* bytes that the daemon may use */
 };
 
 /* -errno with a sentence. */
-int control_new(struct control **ret, const struct control_options *options, char *text,
-	size_t size);
+int control_new(
+	struct control **ret, const struct control_options *options, char *text, size_t size);
 /* Accepts from now on. */
 int control_serve(struct control *c, struct pipeline *pipeline, char *text, size_t size);
 /* New roots and limits for what is asked from now on; on failure the old ones stay. */

@@ -27,7 +27,7 @@ void group_table_init(struct group_table *table)
 
 static struct group *find_group(const struct group_table *table, const struct group_ask *ask)
 {
-	LIST_FOR_EACH(l, &table->groups) {
+	LIST_FOR_EACH (l, &table->groups) {
 		struct group *g = CONTAINER_OF(l, struct group, link);
 
 		if (g->uid == ask->uid && !strcmp(g->job, ask->job) && !strcmp(g->name, ask->name))
@@ -58,8 +58,8 @@ static void fingerprint_word(char ret[17], const uint8_t fingerprint[16])
 }
 
 /* The first value that differs, with both; false where all that must always agree does. */
-static bool differs(const struct lane_identity *a, const struct lane_identity *b, char *ret,
-	size_t size)
+static bool differs(
+	const struct lane_identity *a, const struct lane_identity *b, char *ret, size_t size)
 {
 	char fa[17], fb[17];
 
@@ -67,7 +67,8 @@ static bool differs(const struct lane_identity *a, const struct lane_identity *b
 	fingerprint_word(fb, b->fingerprint);
 	if (memcmp(a->fingerprint, b->fingerprint, sizeof(a->fingerprint)) != 0)
 		snprintf(ret, size,
-			"dataset fingerprint %s, this one %s: they do not see the same files", fa, fb);
+			"dataset fingerprint %s, this one %s: they do not see the same files", fa,
+			fb);
 	else if (a->order != b->order)
 		snprintf(ret, size, "order %s, this one %s", order_word(a->order),
 			order_word(b->order));
@@ -110,8 +111,9 @@ static bool starts_elsewhere(const struct lane_identity *first, const struct lan
 			", which is not a whole number of steps of %" PRIu64 " positions",
 			first->c, ask->c, step);
 	else
-		snprintf(ret, size, "cursor at position %" PRIu64 " of the epoch, this one %" PRIu64,
-			first->c, ask->c);
+		snprintf(ret, size,
+			"cursor at position %" PRIu64 " of the epoch, this one %" PRIu64, first->c,
+			ask->c);
 	return true;
 }
 
@@ -132,14 +134,15 @@ int group_check(const struct group_table *table, const struct group_ask *ask,
 			ask->rank, ask->name, ask->job, g->first_rank, what);
 		return -EEXIST;
 	}
-	LIST_FOR_EACH(l, &g->members) {
+	LIST_FOR_EACH (l, &g->members) {
 		struct group_member *m = CONTAINER_OF(l, struct group_member, link);
 
 		if (m->rank != ask->rank)
 			continue;
 		if (m->parts != ask->parts) {
 			snprintf(text, size,
-				"rank %u of lane \"%s\" of job \"%s\" is dealt in %u parts, this lane "
+				"rank %u of lane \"%s\" of job \"%s\" is dealt in %u parts, this "
+				"lane "
 				"asks for a part of %u",
 				ask->rank, ask->name, ask->job, m->parts, ask->parts);
 			return -EEXIST;
@@ -192,12 +195,12 @@ void group_leave(struct group_member *member)
 static bool seen_before(const struct group_table *table, const struct group *group,
 	const struct group_member *until)
 {
-	LIST_FOR_EACH(l, &table->groups) {
+	LIST_FOR_EACH (l, &table->groups) {
 		const struct group *g = CONTAINER_OF(l, struct group, link);
 
 		if (g->uid != group->uid || strcmp(g->job, group->job) != 0)
 			continue;
-		LIST_FOR_EACH(k, &g->members) {
+		LIST_FOR_EACH (k, &g->members) {
 			const struct group_member *m = CONTAINER_OF(k, struct group_member, link);
 
 			if (m == until)
@@ -213,10 +216,10 @@ unsigned int group_ranks(const struct group_table *table)
 {
 	unsigned int ranks = 0;
 
-	LIST_FOR_EACH(l, &table->groups) {
+	LIST_FOR_EACH (l, &table->groups) {
 		const struct group *g = CONTAINER_OF(l, struct group, link);
 
-		LIST_FOR_EACH(k, &g->members) {
+		LIST_FOR_EACH (k, &g->members) {
 			if (!seen_before(table, g, CONTAINER_OF(k, struct group_member, link)))
 				ranks++;
 		}

@@ -30,8 +30,7 @@ void lane_set_workers(struct control *c)
 
 	if (c->options.workers_literal || c->closing)
 		return;
-	pipeline_set_active_workers(c->pipeline,
-		n < c->options.workers ? n : c->options.workers);
+	pipeline_set_active_workers(c->pipeline, n < c->options.workers ? n : c->options.workers);
 }
 
 /* ---- the end ---- */
@@ -90,7 +89,7 @@ void lane_close(struct lane_record *record)
 
 struct lane_record *lane_find(struct session *s, uint32_t handle)
 {
-	LIST_FOR_EACH(l, &s->lanes) {
+	LIST_FOR_EACH (l, &s->lanes) {
 		struct lane_record *record = CONTAINER_OF(l, struct lane_record, session_link);
 
 		if (record->lane && record->handle == handle)
@@ -131,7 +130,8 @@ static int check_memory(uint64_t bytes, char *text, size_t size)
 	if (limits.memory == UINT64_MAX || bytes <= left)
 		return 0;
 	snprintf(text, size,
-		"the lane's ring needs %" PRIu64 " bytes, and the daemon's control group has %" PRIu64
+		"the lane's ring needs %" PRIu64
+		" bytes, and the daemon's control group has %" PRIu64
 		" left of its memory limit of %" PRIu64
 		"; fewer slots, a smaller batch or image need less",
 		bytes, left, limits.memory);
@@ -176,11 +176,13 @@ static void open_done(struct background_job *job)
 	struct session *s = record->session;
 
 	record->lane = record->made;
-	if (record->lane && charge_watch(c->charges, record->uid, record->bytes, record->fds[0]) == 0)
+	if (record->lane &&
+		charge_watch(c->charges, record->uid, record->bytes, record->fds[0]) == 0)
 		record->bytes = 0;
 	else if (record->lane)
-		log_warning("inotify is not to be had (fs.inotify.max_user_watches): a closed lane's "
-			    "ring counts for its uid only until the daemon has freed it");
+		log_warning(
+			"inotify is not to be had (fs.inotify.max_user_watches): a closed lane's "
+			"ring counts for its uid only until the daemon has freed it");
 	if (s)
 		s->pending--;
 	if (!s || s->dead) {
@@ -215,8 +217,8 @@ static void lose(struct lane_record *held, const struct session *to)
 	log_info("uid %u: %s", (unsigned int)held->uid, body.text);
 	if (held->lane) {
 		lane_shut(held->lane);
-		session_send(held->session, CONTROL_LANE_LOST, 0, &body, sizeof(body), NULL, 0, NULL,
-			0);
+		session_send(
+			held->session, CONTROL_LANE_LOST, 0, &body, sizeof(body), NULL, 0, NULL, 0);
 	} else {
 		session_refuse(held->session, held->serial, -ESTALE, "%s", body.text);
 		held->session->pending--;
@@ -250,7 +252,8 @@ static int take_place(struct session *s, struct lane_record *record,
 
 		if (!(open->flags & CONTROL_LANE_TAKEOVER)) {
 			snprintf(text, size,
-				"rank %u (part %u) of lane \"%s\" of job \"%s\" is attached already, by "
+				"rank %u (part %u) of lane \"%s\" of job \"%s\" is attached "
+				"already, by "
 				"%s, pid %d; takeover=1 lets the newer one win",
 				open->rank, open->part, open->name, open->job,
 				holder->client[0] ? holder->client : "a client", (int)holder->pid);
@@ -283,8 +286,8 @@ static int prepare(struct session *s, struct lane_record *record, char *text, si
 	return take_place(s, record, &identity, text, size);
 }
 
-static struct lane_record *record_new(struct session *s, const struct control_open_lane *body,
-	struct dataset_entry *entry)
+static struct lane_record *record_new(
+	struct session *s, const struct control_open_lane *body, struct dataset_entry *entry)
 {
 	struct control *c = s->control;
 	struct lane_record *record = calloc(1, sizeof(*record));
@@ -318,8 +321,8 @@ void lane_open(struct session *s, const struct control_open_lane *body)
 	char text[TEXT_SIZE] = "";
 
 	if (!entry) {
-		session_refuse(s, serial, -EBADF, "dataset %u is not open in this session",
-			body->dataset);
+		session_refuse(
+			s, serial, -EBADF, "dataset %u is not open in this session", body->dataset);
 		return;
 	}
 	if (s->pending >= PENDING_MAX) {
@@ -392,7 +395,7 @@ void lane_events(struct watch *watch, uint32_t events)
 	(void)events;
 	if (read(watch->fd, &count, sizeof(count)) < 0)
 		return;
-	LIST_FOR_EACH(l, &c->lanes)
+	LIST_FOR_EACH (l, &c->lanes)
 		report_failure(CONTAINER_OF(l, struct lane_record, link));
 	control_check_drained(c);
 }

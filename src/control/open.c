@@ -40,7 +40,7 @@ struct dataset_entry {
 	struct list link; /* in the control's; unlinked by entry_drop */
 	struct open_key key;
 	struct dataset *dataset;
-	int classes_fd; /* sealed memfd of the class names; -1: there are none */
+	int classes_fd;     /* sealed memfd of the class names; -1: there are none */
 	unsigned int users; /* handles and lanes */
 	uint64_t opened_ns; /* when the disk was looked at last, at the latest */
 };
@@ -146,7 +146,7 @@ void open_save_verdicts(struct timer *timer)
 {
 	struct control *c = CONTAINER_OF(timer, struct control, save);
 
-	LIST_FOR_EACH(l, &c->datasets)
+	LIST_FOR_EACH (l, &c->datasets)
 		save(c, CONTAINER_OF(l, struct dataset_entry, link)->dataset);
 	loop_timer(c->loop, &c->save, now_ns() + SAVE_NS, open_save_verdicts);
 }
@@ -155,7 +155,7 @@ void open_save_verdicts(struct timer *timer)
 
 static struct dataset_handle *find_handle(struct session *s, uint32_t number)
 {
-	LIST_FOR_EACH(l, &s->handles) {
+	LIST_FOR_EACH (l, &s->handles) {
 		struct dataset_handle *handle = CONTAINER_OF(l, struct dataset_handle, link);
 
 		if (handle->number == number)
@@ -212,8 +212,8 @@ static void answer(struct session *s, uint32_t serial, struct dataset_entry *ent
 	};
 	memcpy(reply.fingerprint, dataset_fingerprint(d), sizeof(reply.fingerprint));
 	snprintf(reply.format, sizeof(reply.format), "%s", dataset_format(d));
-	session_send(s, CONTROL_OPEN_DATASET | CONTROL_REPLY, serial, &reply, sizeof(reply), NULL, 0,
-		&entry->classes_fd, entry->classes_fd >= 0 ? 1 : 0);
+	session_send(s, CONTROL_OPEN_DATASET | CONTROL_REPLY, serial, &reply, sizeof(reply), NULL,
+		0, &entry->classes_fd, entry->classes_fd >= 0 ? 1 : 0);
 }
 
 /* ---- the job ---- */
@@ -235,8 +235,8 @@ static int make_classes(struct dataset_open *open)
 
 		fwrite(name, 1, strlen(name) + 1, f);
 	}
-	if (fclose(f) != 0 ||
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+	if (fclose(f) != 0 || fcntl(fd, F_ADD_SEALS,
+				      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
 		return -errno;
 	open->classes_fd = fd_steal(&fd);
 	return 0;
@@ -312,7 +312,7 @@ static struct dataset_entry *find_or_make_entry(struct dataset_open *open)
 {
 	struct control *c = open->control;
 
-	LIST_FOR_EACH(l, &c->datasets) {
+	LIST_FOR_EACH (l, &c->datasets) {
 		struct dataset_entry *entry = CONTAINER_OF(l, struct dataset_entry, link);
 
 		if (same_key(&entry->key, &open->key) &&
@@ -382,7 +382,7 @@ static void send_progress(struct timer *timer)
 		.directories = relaxed_load_u64(&open->directories),
 	};
 
-	LIST_FOR_EACH(l, &open->waiters) {
+	LIST_FOR_EACH (l, &open->waiters) {
 		struct waiter *waiter = CONTAINER_OF(l, struct waiter, link);
 
 		session_send(waiter->session, CONTROL_PROGRESS, waiter->serial, &body, sizeof(body),
@@ -422,7 +422,7 @@ static int make_key(struct session *s, uint32_t flags, struct open_key *ret)
 
 static struct dataset_entry *find_fresh(struct control *c, const struct open_key *key)
 {
-	LIST_FOR_EACH(l, &c->datasets) {
+	LIST_FOR_EACH (l, &c->datasets) {
 		struct dataset_entry *entry = CONTAINER_OF(l, struct dataset_entry, link);
 
 		if (same_key(&entry->key, key) && now_ns() - entry->opened_ns < FRESH_NS)
@@ -433,7 +433,7 @@ static struct dataset_entry *find_fresh(struct control *c, const struct open_key
 
 static struct dataset_open *find_running(struct control *c, const struct open_key *key)
 {
-	LIST_FOR_EACH(l, &c->opens) {
+	LIST_FOR_EACH (l, &c->opens) {
 		struct dataset_open *open = CONTAINER_OF(l, struct dataset_open, link);
 
 		if (same_key(&open->key, key) && !stop_asked(&open->stop))
@@ -442,8 +442,8 @@ static struct dataset_open *find_running(struct control *c, const struct open_ke
 	return NULL;
 }
 
-static struct dataset_open *start_open(struct session *s, const struct open_key *key,
-	const char *path)
+static struct dataset_open *start_open(
+	struct session *s, const struct open_key *key, const char *path)
 {
 	struct control *c = s->control;
 	struct dataset_open *open = calloc(1, sizeof(*open));
@@ -473,8 +473,8 @@ static bool room_for_open(struct session *s, uint32_t serial)
 		session_refuse(s, serial, -EBUSY, "%u requests of this session are open already",
 			s->pending);
 	else if (s->handle_count + s->pending >= HANDLES_MAX)
-		session_refuse(s, serial, -EMFILE, "this session has %u datasets open",
-			s->handle_count);
+		session_refuse(
+			s, serial, -EMFILE, "this session has %u datasets open", s->handle_count);
 	else
 		return true;
 	return false;
@@ -482,8 +482,8 @@ static bool room_for_open(struct session *s, uint32_t serial)
 
 void open_dataset(struct session *s, const struct control_open_dataset *body)
 {
-	static const uint32_t known = CONTROL_DATASET_HIDDEN | CONTROL_DATASET_ALLOW_EMPTY |
-		CONTROL_DATASET_REBUILD;
+	static const uint32_t known =
+		CONTROL_DATASET_HIDDEN | CONTROL_DATASET_ALLOW_EMPTY | CONTROL_DATASET_REBUILD;
 	struct control *c = s->control;
 	uint32_t serial = c->packet.header.serial;
 	bool rebuild = body->flags & CONTROL_DATASET_REBUILD;
@@ -523,10 +523,10 @@ void open_dataset(struct session *s, const struct control_open_dataset *body)
 
 void open_forget(struct session *s)
 {
-	LIST_FOR_EACH(l, &s->control->opens) {
+	LIST_FOR_EACH (l, &s->control->opens) {
 		struct dataset_open *open = CONTAINER_OF(l, struct dataset_open, link);
 
-		LIST_FOR_EACH_SAFE(k, tmp, &open->waiters) {
+		LIST_FOR_EACH_SAFE (k, tmp, &open->waiters) {
 			struct waiter *waiter = CONTAINER_OF(k, struct waiter, link);
 
 			if (waiter->session != s)
@@ -537,12 +537,12 @@ void open_forget(struct session *s)
 		if (list_empty(&open->waiters))
 			stop_ask(&open->stop);
 	}
-	LIST_FOR_EACH_SAFE(l, tmp, &s->handles)
+	LIST_FOR_EACH_SAFE (l, tmp, &s->handles)
 		close_handle(s, CONTAINER_OF(l, struct dataset_handle, link));
 }
 
 void open_stop_all(struct control *c)
 {
-	LIST_FOR_EACH(l, &c->opens)
+	LIST_FOR_EACH (l, &c->opens)
 		stop_ask(&CONTAINER_OF(l, struct dataset_open, link)->stop);
 }

@@ -13,7 +13,7 @@
 struct peer {
 	uid_t uid;
 	gid_t gid;
-	pid_t pid; /* shown, never acted on; 0: in another PID namespace */
+	pid_t pid;     /* shown, never acted on; 0: in another PID namespace */
 	gid_t *groups; /* supplementary */
 	size_t group_count;
 };

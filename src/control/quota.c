@@ -41,7 +41,7 @@ void quota_free(struct quota *quota)
 {
 	if (!quota)
 		return;
-	LIST_FOR_EACH_SAFE(l, tmp, &quota->accounts) {
+	LIST_FOR_EACH_SAFE (l, tmp, &quota->accounts) {
 		list_remove(l);
 		free(CONTAINER_OF(l, struct account, link));
 	}
@@ -65,7 +65,7 @@ uint32_t quota_workers_share(const struct quota *quota)
 
 static struct account *find_account(struct quota *quota, uid_t uid)
 {
-	LIST_FOR_EACH(l, &quota->accounts) {
+	LIST_FOR_EACH (l, &quota->accounts) {
 		struct account *account = CONTAINER_OF(l, struct account, link);
 
 		if (account->uid == uid)
@@ -144,7 +144,8 @@ int quota_take_bytes(struct quota *quota, uid_t uid, uint64_t bytes, char *text,
 	}
 	snprintf(text, size,
 		"the lane's ring needs %" PRIu64 " bytes; uid %u holds %" PRIu64
-		" bytes of rings (closed ones count while a process still maps them), and its limit "
+		" bytes of rings (closed ones count while a process still maps them), and its "
+		"limit "
 		"is %" PRIu64 " (ring_bytes under [limits] of feeder.conf); fewer slots, a smaller "
 		"batch or image need less",
 		bytes, (unsigned int)uid, a->bytes, limit);

@@ -26,7 +26,8 @@ static int take_body(struct session *s, void *ret, size_t size)
 
 	if (r == -E2BIG)
 		session_refuse(s, packet->header.serial, r,
-			"the request uses an option that this daemon (%s) does not know; a newer one "
+			"the request uses an option that this daemon (%s) does not know; a newer "
+			"one "
 			"may",
 			FEEDER_VERSION);
 	return r;
@@ -47,7 +48,8 @@ static int hello(struct session *s)
 		return -EPROTO;
 	if (body.major != CONTROL_MAJOR) {
 		session_refuse(s, serial, -EPROTONOSUPPORT,
-			"this daemon (%s) speaks protocol %d.%d, the client (%s) %u.%u: install the "
+			"this daemon (%s) speaks protocol %d.%d, the client (%s) %u.%u: install "
+			"the "
 			"same major version of both",
 			FEEDER_VERSION, CONTROL_MAJOR, CONTROL_MINOR, body.version, body.major,
 			body.minor);
@@ -76,8 +78,8 @@ static int hello(struct session *s)
 		.version = FEEDER_VERSION,
 		.program = "feederd",
 	};
-	session_send(s, CONTROL_HELLO | CONTROL_REPLY, serial, &reply, sizeof(reply), NULL, 0, NULL,
-		0);
+	session_send(
+		s, CONTROL_HELLO | CONTROL_REPLY, serial, &reply, sizeof(reply), NULL, 0, NULL, 0);
 	return 0;
 }
 
@@ -203,8 +205,8 @@ static int request_set_epoch(struct session *s)
 		return 0;
 	r = body.ids ? map_ids(s, &body, &ids, &bytes, text, sizeof(text)) : 0;
 	if (r == 0)
-		r = lane_set_epoch(record->lane, body.epoch, ids, body.ids, &reply, text,
-			sizeof(text));
+		r = lane_set_epoch(
+			record->lane, body.epoch, ids, body.ids, &reply, text, sizeof(text));
 	if (ids)
 		munmap(ids, bytes);
 	lane_move(s, c->packet.header.serial, record, r, &reply, text);

@@ -158,8 +158,8 @@ static int set_new(struct root_set **ret, const struct config *config, char *tex
 	return 0;
 }
 
-int roots_new(struct roots **ret, const struct config *config, bool everything, char *text,
-	size_t size)
+int roots_new(
+	struct roots **ret, const struct config *config, bool everything, char *text, size_t size)
 {
 	struct roots *roots = calloc(1, sizeof(*roots));
 	int r;
@@ -207,7 +207,7 @@ void roots_free(struct roots *roots)
 {
 	if (!roots)
 		return;
-	LIST_FOR_EACH_SAFE(l, tmp, &roots->members)
+	LIST_FOR_EACH_SAFE (l, tmp, &roots->members)
 		member_free(CONTAINER_OF(l, struct member, link));
 	set_unref(roots->set);
 	pthread_mutex_destroy(&roots->lock);
@@ -218,7 +218,7 @@ void roots_free(struct roots *roots)
 
 static struct member *find_member(struct roots *roots, uid_t uid)
 {
-	LIST_FOR_EACH(l, &roots->members) {
+	LIST_FOR_EACH (l, &roots->members) {
 		struct member *m = CONTAINER_OF(l, struct member, link);
 
 		if (m->uid == uid)
@@ -301,8 +301,8 @@ static bool is_master(const struct roots *roots, uid_t uid)
 }
 
 /* The mask over set; called with the lock held. */
-static uint64_t mask_over(const struct roots *roots, const struct root_set *set, uid_t uid,
-	const struct member *m)
+static uint64_t mask_over(
+	const struct roots *roots, const struct root_set *set, uid_t uid, const struct member *m)
 {
 	uint64_t mask = 0;
 
@@ -386,9 +386,10 @@ static const char *explain(const struct root_set *set, uint64_t mask, const char
 		if ((mask >> i & 1) && !strncmp(path, root, length) &&
 			(path[length] == '/' || path[length] == '\0'))
 			return *likely_cause(path)
-				? likely_cause(path)
-				: "; it has the name of a root but is another directory there for "
-				  "the daemon (a container, a mount of your own, or a link)";
+				       ? likely_cause(path)
+				       : "; it has the name of a root but is another directory "
+					 "there for "
+					 "the daemon (a container, a mount of your own, or a link)";
 	}
 	return "";
 }
@@ -402,8 +403,8 @@ static void refuse(const struct root_set *set, uint64_t mask, uid_t uid, const c
 
 	for (size_t i = 0; i < set->count && used < size; i++) {
 		if (mask >> i & 1)
-			used += (size_t)snprintf(text + used, size - used, " %s",
-				set->roots[i].rule.path);
+			used += (size_t)snprintf(
+				text + used, size - used, " %s", set->roots[i].rule.path);
 	}
 	if (mask == 0 && used < size)
 		snprintf(text + used, size - used, " none (allow= of feeder.conf(5))");
@@ -422,12 +423,11 @@ int roots_judge(struct roots *roots, uid_t uid, int fd, int dirfd, const char *p
 		return -error;
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
-		snprintf(text, size,
-			"%s is neither a directory nor a list file, but a %s", path,
-			S_ISFIFO(st.st_mode)       ? "FIFO"
-				: S_ISSOCK(st.st_mode) ? "socket"
-				: S_ISLNK(st.st_mode)  ? "symbolic link"
-						       : "device");
+		snprintf(text, size, "%s is neither a directory nor a list file, but a %s", path,
+			S_ISFIFO(st.st_mode)   ? "FIFO"
+			: S_ISSOCK(st.st_mode) ? "socket"
+			: S_ISLNK(st.st_mode)  ? "symbolic link"
+					       : "device");
 		return -EINVAL;
 	}
 	if (S_ISREG(st.st_mode) && dirfd < 0) {
@@ -438,9 +438,9 @@ int roots_judge(struct roots *roots, uid_t uid, int fd, int dirfd, const char *p
 		return 0;
 	struct root_set *set = set_take_for(roots, uid, &mask);
 	bool may = S_ISDIR(st.st_mode)
-		? beneath_any(set, mask, fd, true)
-		: beneath_any(set, mask, dirfd, true) &&
-			(is_entry_of(fd, dirfd) || beneath_any(set, mask, fd, false));
+			   ? beneath_any(set, mask, fd, true)
+			   : beneath_any(set, mask, dirfd, true) &&
+				     (is_entry_of(fd, dirfd) || beneath_any(set, mask, fd, false));
 	if (!may)
 		refuse(set, mask, uid, path, text, size);
 	set_unref(set);

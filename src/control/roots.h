@@ -10,8 +10,8 @@
  *	by parents	going up by ".." without ever crossing a mount, a directory is met that has
  *			the root's device and inode. Crossing would prove nothing: in a mount
  *			namespace of his own a user can bind any directory below any other.
- *	by name		the kernel's name for the descriptor, looked up again beneath the root in the
- *			daemon's own namespace without links, is the same device and inode.
+ *	by name		the kernel's name for the descriptor, looked up again beneath the root,
+ *			in the daemon's own namespace without links, is the same device and inode.
  *
  * Roots are replaced as a whole (SIGHUP); a check runs on the set that was there when it began.
  * All calls from any thread but where noted.
@@ -35,8 +35,8 @@ struct roots;
  * everything: a private daemon without roots, which may read what its user may. -EINVAL, -ENOENT,
  * -EACCES with a sentence that names the root, and the unit's setting that may hide it.
  */
-int roots_new(struct roots **ret, const struct config *config, bool everything, char *text,
-	size_t size);
+int roots_new(
+	struct roots **ret, const struct config *config, bool everything, char *text, size_t size);
 /* Replaces the set; on failure the old one stays. */
 int roots_reload(struct roots *roots, const struct config *config, char *text, size_t size);
 void roots_free(struct roots *roots);

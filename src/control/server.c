@@ -53,7 +53,8 @@ static int check_filesystem(const char *directory, char *warning, char *text, si
 		return -EINVAL;
 	case FUSE_SUPER_MAGIC:
 		snprintf(warning, CONFIG_TEXT,
-			"the socket's directory %s is on a FUSE file system; a local tmpfs is safer",
+			"the socket's directory %s is on a FUSE file system; a local tmpfs is "
+			"safer",
 			directory);
 		break;
 	}
@@ -109,7 +110,8 @@ static int make_address(struct sockaddr_un *ret, const char *path, char *text, s
 /* Whether somebody serves the path: 1, 0 (nobody, or nothing there), negative errno. */
 static int probe(const struct sockaddr_un *address)
 {
-	CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP(fd_closep)
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -errno;
@@ -138,8 +140,8 @@ static int try_lock(struct server *server)
 	return 1;
 }
 
-static int take_lock(struct server *server, const struct sockaddr_un *address, char *text,
-	size_t size)
+static int take_lock(
+	struct server *server, const struct sockaddr_un *address, char *text, size_t size)
 {
 	uint64_t until = now_ns() + LOCK_WAIT_NS;
 
@@ -195,7 +197,8 @@ static int bind_path(struct server *server, const struct sockaddr_un *address)
 		return -errno;
 	/* Born closed to others; no thread of ours makes files now. */
 	mode_t mask = umask(0177);
-	int r = bind(server->fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+	int r = bind(server->fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno
+											 : 0;
 	umask(mask);
 	if (r == 0 && lstat(server->path, &st) < 0)
 		r = -errno;

@@ -34,7 +34,8 @@ int session_send(struct session *s, uint32_t type, uint32_t serial, const void *
 	int r = control_send(s->watch.fd, type, serial, body, size, tail, tail_size, fds, fd_count);
 	if (r < 0) {
 		if (r == -EAGAIN)
-			log_warning("%s (pid %d, uid %u) does not read its socket; its session is closed",
+			log_warning("%s (pid %d, uid %u) does not read its socket; its session is "
+				    "closed",
 				s->client[0] ? s->client : "a client", (int)s->peer.pid,
 				(unsigned int)s->peer.uid);
 		session_kill(s);
@@ -73,7 +74,7 @@ static void session_free(struct session *s)
 {
 	struct control *c = s->control;
 
-	LIST_FOR_EACH_SAFE(l, tmp, &s->lanes)
+	LIST_FOR_EACH_SAFE (l, tmp, &s->lanes)
 		lane_close(CONTAINER_OF(l, struct lane_record, session_link));
 	open_forget(s);
 	loop_unwatch(&s->watch);
@@ -96,7 +97,7 @@ void session_reap(struct timer *timer)
 {
 	struct control *c = CONTAINER_OF(timer, struct control, reap);
 
-	LIST_FOR_EACH_SAFE(l, tmp, &c->sessions) {
+	LIST_FOR_EACH_SAFE (l, tmp, &c->sessions) {
 		struct session *s = CONTAINER_OF(l, struct session, link);
 
 		if (s->dead)
@@ -106,7 +107,7 @@ void session_reap(struct timer *timer)
 
 void session_free_all(struct control *c)
 {
-	LIST_FOR_EACH_SAFE(l, tmp, &c->sessions)
+	LIST_FOR_EACH_SAFE (l, tmp, &c->sessions)
 		session_free(CONTAINER_OF(l, struct session, link));
 	timer_stop(&c->reap);
 }
@@ -143,7 +144,8 @@ static void ready(struct watch *watch, uint32_t events)
 		if (r == -EAGAIN)
 			return;
 		if (r == 1 && s->refusal < 0) {
-			session_refuse(s, c->packet.header.serial, s->refusal, "%s", s->refusal_text);
+			session_refuse(
+				s, c->packet.header.serial, s->refusal, "%s", s->refusal_text);
 			session_kill(s);
 		} else if (r == 1) {
 			r = request_handle(s);

@@ -15,9 +15,9 @@
 #include "pipeline/pipeline.h"
 #include "protocol/control.h"
 
-#define HANDLES_MAX  1024 /* datasets of one session */
-#define PENDING_MAX  64   /* requests of one session on background threads */
-#define TEXT_SIZE    CONTROL_TEXT_MAX
+#define HANDLES_MAX 1024 /* datasets of one session */
+#define PENDING_MAX 64   /* requests of one session on background threads */
+#define TEXT_SIZE   CONTROL_TEXT_MAX
 
 struct control {
 	/* constant after start */
@@ -41,13 +41,13 @@ struct control {
 	struct watch accepting;
 	struct watch lane_events;
 	struct timer accept_again;
-	struct timer reap;  /* frees dead sessions */
+	struct timer reap; /* frees dead sessions */
 	struct timer idle;
 	struct timer drain;
 	struct timer save;
 	unsigned int session_count; /* those that are served */
 	unsigned int refused_count; /* connections that only wait for their refusal */
-	int reserve_fd; /* given up to answer at the descriptor limit */
+	int reserve_fd;             /* given up to answer at the descriptor limit */
 	bool draining;
 	bool closing; /* control_free runs */
 	uint64_t drain_until_ns;

@@ -31,7 +31,7 @@ static unsigned int count_lanes(const struct control *c)
 {
 	unsigned int count = 0;
 
-	LIST_FOR_EACH(l, &c->lanes)
+	LIST_FOR_EACH (l, &c->lanes)
 		count += CONTAINER_OF(l, struct lane_record, link)->session != NULL;
 	return count;
 }
@@ -83,6 +83,7 @@ static void put_counters(struct control *c, uint64_t ret[STATS_DAEMON_COUNT])
 	ret[STATS_DAEMON_refused] = c->refused;
 	ret[STATS_DAEMON_protocol_errors] = c->protocol_errors;
 	ret[STATS_DAEMON_throttled] = limits.throttled_ns;
+	ret[STATS_DAEMON_cpus] = c->options.cpus;
 	pipeline_counters(c->pipeline, ret);
 }
 
@@ -129,15 +130,16 @@ static int make_snapshot(struct session *s, uint8_t **ret, size_t *ret_size)
 	struct stats_header header;
 	uint32_t lanes = 0, cases = 0;
 
-	LIST_FOR_EACH(l, &c->lanes)
+	LIST_FOR_EACH (l, &c->lanes)
 		lanes += shown(s, CONTAINER_OF(l, struct lane_record, link));
 	put_header(c, &header);
 	size_t case_offset = header.lane_offset + lanes * sizeof(struct stats_lane_record);
-	uint8_t *memory = malloc(case_offset + (size_t)lanes * CASES_MAX * sizeof(struct stats_case));
+	uint8_t *memory =
+		malloc(case_offset + (size_t)lanes * CASES_MAX * sizeof(struct stats_case));
 	if (!memory)
 		return -ENOMEM;
 	put_counters(c, (void *)(memory + header.daemon_offset));
-	LIST_FOR_EACH(l, &c->lanes) {
+	LIST_FOR_EACH (l, &c->lanes) {
 		struct lane_record *record = CONTAINER_OF(l, struct lane_record, link);
 		struct stats_lane_record *at =
 			(void *)(memory + header.lane_offset + header.lane_count * sizeof(*at));
@@ -147,7 +149,8 @@ static int make_snapshot(struct session *s, uint8_t **ret, size_t *ret_size)
 		put_lane(record, at);
 		header.lane_count++;
 		cases += lane_cases(record->lane,
-			(void *)(memory + case_offset + cases * sizeof(struct stats_case)), CASES_MAX);
+			(void *)(memory + case_offset + cases * sizeof(struct stats_case)),
+			CASES_MAX);
 	}
 	header.case_offset = (uint32_t)case_offset;
 	header.case_count = cases;
@@ -188,11 +191,11 @@ void stats_answer(struct session *s, uint32_t serial)
 	if (r == 0)
 		r = seal(memory, size, &fd);
 	if (r < 0) {
-		session_refuse(s, serial, r, "the statistics cannot be put together: %s",
-			strerror(-r));
+		session_refuse(
+			s, serial, r, "the statistics cannot be put together: %s", strerror(-r));
 		return;
 	}
 	reply.bytes = size;
-	session_send(s, CONTROL_STATS | CONTROL_REPLY, serial, &reply, sizeof(reply), NULL, 0, &fd,
-		1);
+	session_send(
+		s, CONTROL_STATS | CONTROL_REPLY, serial, &reply, sizeof(reply), NULL, 0, &fd, 1);
 }

@@ -54,8 +54,9 @@ static void report_memory(const struct config *config, unsigned int workers)
 	log_info("memory: %" PRIu64 " MiB (%s); rings up to %" PRIu64
 		 " MiB a uid, read-ahead up to %" PRIu64 " MiB, decoding at worst %u x %" PRIu64
 		 " MiB",
-		memory >> 20, group.memory == memory ? "the control group's limit" : "the machine's",
-		rings >> 20, config->readahead >> 20, workers, decode >> 20);
+		memory >> 20,
+		group.memory == memory ? "the control group's limit" : "the machine's", rings >> 20,
+		config->readahead >> 20, workers, decode >> 20);
 	if (group.memory != UINT64_MAX && rings + config->readahead > group.memory)
 		log_warning("rings of one uid (%" PRIu64 " MiB) and read-ahead (%" PRIu64
 			    " MiB) may exceed the control group's memory limit of %" PRIu64
@@ -66,20 +67,22 @@ static void report_memory(const struct config *config, unsigned int workers)
 			 "there is: lower decode_memory if such images are to be expected");
 }
 
-void limits_report(const struct config *config, unsigned int workers, unsigned int cpus,
-	const char *reader)
+void limits_report(
+	const struct config *config, unsigned int workers, unsigned int cpus, const char *reader)
 {
-	char files[32], memlock[32], mask[256];
+	char files[32], memlock[32], mask[256], quota[32] = "none";
 	struct cgroup_limits group;
 
 	limit_text(RLIMIT_NOFILE, files, sizeof(files));
 	limit_text(RLIMIT_MEMLOCK, memlock, sizeof(memlock));
 	cpu_mask_string(mask, sizeof(mask));
 	cgroup_limits_read("", &group);
-	log_info("workers %u, CPUs allowed %u (mask %s, %u wide; quota %u.%02u), reader %s; limits: "
+	if (group.quota_milli > 0)
+		snprintf(quota, sizeof(quota), "%u.%02u", group.quota_milli / 1000,
+			group.quota_milli % 1000 / 10);
+	log_info("workers %u, CPUs allowed %u (mask %s, %u wide; quota %s), reader %s; limits: "
 		 "open files %s, locked memory %s",
-		workers, cpus, mask, cpu_mask_width(), group.quota_milli / 1000,
-		group.quota_milli % 1000 / 10, reader, files, memlock);
+		workers, cpus, mask, cpu_mask_width(), quota, reader, files, memlock);
 	if (workers > cpus)
 		log_warning("%u workers on %u CPUs allowed (mask %s): they wait for each other; "
 			    "widen the mask (taskset, CPUAffinity=, CPUQuota=) or lower workers",

@@ -15,7 +15,7 @@ uint64_t limits_memory(void);
  * Logs the effective limits, the CPU mask and quota and what they mean for workers and memory;
  * warns of what will hurt.
  */
-void limits_report(const struct config *config, unsigned int workers, unsigned int cpus,
-	const char *reader);
+void limits_report(
+	const struct config *config, unsigned int workers, unsigned int cpus, const char *reader);
 
 #endif

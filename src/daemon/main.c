@@ -87,8 +87,7 @@ static void reload(struct daemon *d)
 		} else {
 			config_deinit(&d->config);
 			d->config = config;
-			log_info("roots and limits were read again: %zu roots",
-				config.root_count);
+			log_info("roots and limits were read again: %zu roots", config.root_count);
 		}
 	}
 	if (r < 0)
@@ -141,7 +140,8 @@ static int start_socket(struct daemon *d)
 	char warning[CONFIG_TEXT] = "";
 
 	if (passed > 1) {
-		snprintf(d->text, sizeof(d->text), "%d sockets were passed, one is expected", passed);
+		snprintf(d->text, sizeof(d->text), "%d sockets were passed, one is expected",
+			passed);
 		return -EINVAL;
 	}
 	if (passed == 1)

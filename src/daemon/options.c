@@ -32,8 +32,18 @@ static const char help[] =
 	"SIGTERM and SIGINT stop it within 10 s, a second one at once; SIGHUP rereads roots and\n"
 	"limits. feederd(8) says more.\n";
 
-enum { OPT_CONFIG = 256, OPT_CHECK, OPT_SOCKET, OPT_ROOT, OPT_WORKERS, OPT_FOREGROUND, OPT_SET,
-	OPT_PRIVATE, OPT_VERSION, OPT_HELP };
+enum {
+	OPT_CONFIG = 256,
+	OPT_CHECK,
+	OPT_SOCKET,
+	OPT_ROOT,
+	OPT_WORKERS,
+	OPT_FOREGROUND,
+	OPT_SET,
+	OPT_PRIVATE,
+	OPT_VERSION,
+	OPT_HELP
+};
 
 static const struct option long_options[] = {
 	{ "config", required_argument, NULL, OPT_CONFIG },
@@ -128,8 +138,8 @@ void options_deinit(struct options *options)
 	options->sets = NULL;
 }
 
-static int set_flag(struct config *config, const char *key, const char *value, char *text,
-	size_t size)
+static int set_flag(
+	struct config *config, const char *key, const char *value, char *text, size_t size)
 {
 	char assignment[4096];
 

@@ -14,7 +14,10 @@ struct codec {
 	const char *name;
 	int (*create)(void **ret, const struct decode_limits *limits); /* -ENOMEM, -ENOTSUP */
 	void (*destroy)(void *state);
-	/* These three: 0 or a status with *fault; the state can be opened again after any of them. */
+	/*
+	 * These three: 0 or a status with *fault; the state can be opened again after any of
+	 * them.
+	 */
 	int (*open)(void *state, const uint8_t *bytes, size_t size, struct image_info *ret,
 		struct fault *fault);
 	int (*check_end)(void *state, struct fault *fault);

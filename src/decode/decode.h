@@ -24,7 +24,7 @@
 struct decode_limits {
 	uint64_t max_pixels;    /* width·height; default 179 M (Pillow's bomb limit ·2) */
 	uint32_t max_scans;     /* progressive scans; default 500 */
-	uint64_t max_memory;    /* bytes that one image may take in the codec; default 1 GiB */
+	uint64_t max_memory;    /* bytes of coefficients or pixels of one image; default 1 GiB */
 	uint64_t max_cpu_ns;    /* thread CPU time for one sample; default 10 s */
 	bool apply_orientation; /* EXIF orientation; default false, as torchvision */
 };
@@ -56,7 +56,7 @@ struct region {
 
 struct decoder;
 
-/* -ENOMEM. */
+/* -ENOMEM; -ENOTSUP when the JPEG library loaded is not of the kind that was compiled against. */
 int decoder_new(struct decoder **ret, const struct decode_limits *limits);
 void decoder_free(struct decoder *d);
 

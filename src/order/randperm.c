@@ -97,7 +97,10 @@ int randperm_swap(uint32_t *ids, uint64_t n, uint32_t seed, const atomic_bool *s
 	return 0;
 }
 
-/* Where ids i, i+1, … of an inside-out shuffle go: each takes the entry there, and leaves its own. */
+/*
+ * Where ids i, i+1, … of an inside-out shuffle go: each takes the entry there, and leaves its
+ * own.
+ */
 static void inside_out_targets(struct mt19937 *mt, uint64_t i, uint64_t targets[WIDE_N])
 {
 	uint32_t draws[MT_N];

@@ -12,6 +12,14 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
+/* The protocol's operation codes are the transform room's. */
+_Static_assert((int)CONTROL_OP_RANDOM_RESIZED_CROP == OPERATION_RANDOM_RESIZED_CROP, "ABI");
+_Static_assert((int)CONTROL_OP_RESIZE == OPERATION_RESIZE, "ABI");
+_Static_assert((int)CONTROL_OP_CENTER_CROP == OPERATION_CENTER_CROP, "ABI");
+_Static_assert((int)CONTROL_OP_HORIZONTAL_FLIP == OPERATION_HORIZONTAL_FLIP, "ABI");
+_Static_assert((int)CONTROL_OP_NORMALIZE == OPERATION_NORMALIZE, "ABI");
+_Static_assert((int)CONTROL_OP_DECODE == OPERATION_DECODE, "ABI");
+
 #define BATCHES_AHEAD 2 /* planned beyond the ring's slots */
 #define BATCH_MAX     65536u
 
@@ -262,6 +270,7 @@ static struct lane *lane_alloc(struct pipeline *p, const struct lane_request *re
 	lane->order = open->order;
 	lane->seed = open->seed;
 	lane->bad = open->bad;
+	lane->worker_share = request->worker_share ? request->worker_share : 100;
 	lane->max_batches = open->max_batches;
 	lane->opened_ns = now_ns();
 	list_init(&lane->link);

@@ -38,8 +38,10 @@ static uint64_t last_number(const struct lane *lane, const struct control_lane *
 	uint64_t epochs, by_epochs;
 
 	if (lane->end_epoch != UINT64_MAX) {
-		epochs = lane->end_epoch > lane->base.epoch ? lane->end_epoch - lane->base.epoch : 0;
-		by_epochs = at->first - 1 + (epochs ? at->steps + (epochs - 1) * at->steps_epoch : 0);
+		epochs =
+			lane->end_epoch > lane->base.epoch ? lane->end_epoch - lane->base.epoch : 0;
+		by_epochs =
+			at->first - 1 + (epochs ? at->steps + (epochs - 1) * at->steps_epoch : 0);
 		last = by_epochs < last ? by_epochs : last;
 	}
 	return last == UINT64_MAX ? 0 : last;
@@ -110,6 +112,17 @@ static void restart_at(struct lane *lane, const struct cursor *at)
 	planner_kick(lane->pipeline);
 }
 
+/* A lane of max_epochs does not go past them: its client waits for no more. */
+static int refuse_past_end(const struct lane *lane, uint64_t epoch, char *text, size_t size)
+{
+	if (epoch < lane->end_epoch)
+		return 0;
+	snprintf(text, size,
+		"epoch %llu is past the lane's last, %llu: it was opened with max_epochs",
+		(unsigned long long)epoch, (unsigned long long)lane->end_epoch - 1);
+	return -EINVAL;
+}
+
 static int refuse_stopped(const struct lane *lane, char *text, size_t size)
 {
 	if (lane->failed) {
@@ -136,6 +149,8 @@ int lane_seek(struct lane *lane, const void *cursor, size_t cursor_size, struct 
 	}
 	if (r == 0)
 		r = lane_settle(&at, &lane->shard, &moved, text, size);
+	if (r == 0)
+		r = refuse_past_end(lane, at.epoch, text, size);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&p->lock);
@@ -184,6 +199,9 @@ int lane_set_epoch(struct lane *lane, uint64_t epoch, const int64_t *ids, uint64
 	struct perm *perm = NULL;
 	int r = 0;
 
+	r = refuse_past_end(lane, epoch, text, size);
+	if (r < 0)
+		return r;
 	if (order_brings_ids(lane->order)) {
 		r = adopt_ids(lane, epoch, ids, count, &perm, text, size);
 	} else if (ids) {

@@ -113,7 +113,8 @@ struct lane {
 	int doorbell;
 	uint32_t order;
 	uint64_t seed;
-	uint32_t bad; /* enum control_bad */
+	uint32_t bad;              /* enum control_bad */
+	unsigned int worker_share; /* of the active workers, percent, for all lanes of the uid */
 	uint32_t capacity;
 	uint64_t opened_ns;
 	struct cursor opened_at; /* settled */
@@ -143,14 +144,14 @@ struct lane {
 	bool draining;
 	bool dying;                  /* pipeline_lane_free waits for outstanding tickets */
 	bool event;                  /* lane_event is owed */
+	unsigned int decoding;       /* workers busy with its tickets, zombies' included */
 	unsigned int stale_decoding; /* workers still writing for zombies */
 	unsigned int outstanding;    /* tickets held by reader or workers, zombies included */
 	unsigned int slotted_reads;  /* granted tickets that are reading or ready */
 	uint64_t ahead_bytes;        /* buffers of batches without a slot */
 	uint64_t epoch_bad;          /* bad samples of epoch_bad_of */
 	uint64_t epoch_bad_of;
-	uint64_t
-		order_wait_ns; /* since when the planner has been waiting for a permutation; 0: not */
+	uint64_t order_wait_ns; /* since when a permutation has been waited for; 0: not */
 	uint64_t full_since_ns; /* 0: a slot is free */
 	uint64_t last_publish_ns;
 	uint64_t seen_wait_ns; /* of the client's telemetry */
@@ -169,6 +170,7 @@ struct worker {
 	/* guarded by pipeline->lock */
 	uint64_t cpu_ns;
 	uint64_t idle_ns;
+	uint64_t repinned;
 };
 
 struct pipeline {
@@ -199,7 +201,7 @@ struct pipeline {
 	bool plan_again;
 	bool bytes_wanted;    /* the planner could not get a buffer for a sample that has a slot */
 	uint64_t bytes_freed; /* since then */
-	bool events; /* some lane's event is owed */
+	bool events;          /* some lane's event is owed */
 	bool planner_started;
 	bool stopping;
 };

@@ -3,7 +3,8 @@
  * pipeline: lanes, tickets, scheduler, workers. The only room that sees the data rooms together;
  * this header is all that `control` sees of it.
  *
- * Calls are made by the control thread unless said otherwise. Lane and pipeline calls return 0 or
+ * Calls are made by the control thread, but for pipeline_lane_new and pipeline_lane_free, which
+ * may take long and may be made by any one thread. Lane and pipeline calls return 0 or
  * a negative errno with a sentence in text (size bytes).
  */
 #ifndef PIPELINE_PIPELINE_H
@@ -37,7 +38,8 @@ struct pipeline_config {
 	void (*lane_event)(void *context, uint64_t lane_id);
 	void *context;
 	/*
-	 * Judges a link that leaves a dataset's directory: an open descriptor (flags as open) beneath a
+	 * Judges a link that leaves a dataset's directory: an open descriptor (flags as open)
+	 * beneath a
 	 * root that uid may read, or -EXDEV. Called on reader and opener threads.
 	 */
 	int (*open_outside)(void *context, uint32_t uid, int dirfd, const char *path, int flags);
@@ -110,7 +112,9 @@ void lane_shut(struct lane *lane);
 /* 0: fine; else the error of a failed lane. */
 int lane_error(const struct lane *lane, struct control_error *ret);
 
-/* Statistics: counters and settings that the lane knows; cases newest last, returns their number. */
+/*
+ * Statistics: counters and settings that the lane knows; cases newest last, returns their number.
+ */
 void lane_counters(struct lane *lane, uint64_t counters[STATS_LANE_COUNT], uint32_t *ret_state);
 uint32_t lane_cases(struct lane *lane, struct stats_case *ret, uint32_t max);
 

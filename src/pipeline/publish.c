@@ -135,7 +135,9 @@ static void attribute_wait(struct lane *lane)
 	static const enum stats_lane stage[4] = { STATS_LANE_wait_order, STATS_LANE_wait_read,
 		STATS_LANE_wait_decode, STATS_LANE_wait_transform };
 
-	/* a client's word: nonsense is dropped, and what is left only shows in its own statistics */
+	/*
+	 * a client's word: nonsense is dropped, and what is left only shows in its own statistics
+	 */
 	if (t.wait_ns < lane->seen_wait_ns || waited > now_ns() - lane->opened_ns)
 		waited = 0;
 	lane->seen_wait_ns = t.wait_ns;
@@ -239,7 +241,10 @@ void lane_publish(struct lane *lane)
 			break;
 		publish(lane, batch, bad);
 		list_remove(&batch->link);
-		/* its last ticket may still be in its worker's hands: as a zombie it waits for that */
+		/*
+		 * its last ticket may still be in its worker's hands: as a zombie it waits for
+		 * that
+		 */
 		if (batch->outstanding > 0) {
 			batch->zombie = true;
 			list_append(&lane->zombies, &batch->link);

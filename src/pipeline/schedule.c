@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which sample next. Between jobs: the one that has had the least CPU time for its weight (start-time
+ * Which sample next. Between jobs: the one that has had the least CPU time for its weight
+ * (start-time
  * fair queueing: what deficit round-robin approximates with a quantum, without the quantum; a job
  * that was idle starts at the present and has saved nothing up). Inside a job: the lane with the
  * lowest share of ready slots, so that a fast drainer cannot starve a trainer.
@@ -73,6 +74,23 @@ static bool more_urgent(const struct lane *a, const struct lane *b)
 	return held_a * ring_slots(b->ring) < held_b * ring_slots(a->ring);
 }
 
+/* Whether the lane's uid has its share of workers already; one worker is always allowed. */
+static bool over_share(const struct lane *lane)
+{
+	const struct pipeline *p = lane->pipeline;
+	unsigned int most = p->active_workers * lane->worker_share / 100, busy = 0;
+
+	if (lane->worker_share >= 100)
+		return false;
+	LIST_FOR_EACH (node, &p->lanes) {
+		const struct lane *other = CONTAINER_OF(node, struct lane, link);
+
+		if (other->uid == lane->uid)
+			busy += other->decoding;
+	}
+	return busy >= (most ? most : 1);
+}
+
 struct ticket *schedule_pick(struct pipeline *p)
 {
 	struct lane *best = NULL;
@@ -81,7 +99,8 @@ struct ticket *schedule_pick(struct pipeline *p)
 	LIST_FOR_EACH (node, &p->lanes) {
 		struct lane *lane = CONTAINER_OF(node, struct lane, link);
 
-		if (!list_empty(&lane->ready) && (!best || more_urgent(lane, best)))
+		if (!list_empty(&lane->ready) && (!best || more_urgent(lane, best)) &&
+			!over_share(lane))
 			best = lane;
 	}
 	if (!best)
@@ -90,6 +109,7 @@ struct ticket *schedule_pick(struct pipeline *p)
 	t->state = TICKET_DECODING;
 	t->batch->outstanding++;
 	best->outstanding++;
+	best->decoding++;
 	best->job->ready--;
 	p->virtual_now = best->job->virtual_ns;
 	/* the lanes of a job take turns where they are equally urgent */

@@ -9,9 +9,10 @@
 #include "base/thread.h"
 #include "pipeline/lane.h"
 
-#define LABEL_IGNORED (-100) /* cross-entropy's ignore_index */
-#define FIELD_IMAGES  0
-#define FIELD_LABELS  1
+#define LABEL_IGNORED     (-100) /* cross-entropy's ignore_index */
+#define PIN_CHECK_SAMPLES 1024
+#define FIELD_IMAGES      0
+#define FIELD_LABELS      1
 
 void ticket_uncount(struct ticket *t)
 {
@@ -201,6 +202,10 @@ static void run_one(struct worker *worker, struct ticket *t)
 	status = work_on(worker, t, &result, &fault);
 	pthread_mutex_lock(&p->lock);
 	account(t, &result);
+	t->batch->lane->decoding--;
+	/* a uid at its share of workers may have left others asleep with work for them */
+	if (p->sleeping_workers > 0 && t->batch->lane->worker_share < 100)
+		pthread_cond_signal(&p->work);
 	if (t->batch->zombie)
 		t->batch->lane->stale_decoding--;
 	else if (status)
@@ -214,6 +219,7 @@ void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
 	struct pipeline *p = worker->pipeline;
+	uint64_t samples = 0;
 
 	thread_worker_policy();
 	thread_pin_node(worker->index);
@@ -229,6 +235,8 @@ void *worker_main(void *arg)
 		if (t) {
 			run_one(worker, t);
 			worker->cpu_ns = thread_cpu_ns();
+			if (++samples % PIN_CHECK_SAMPLES == 0)
+				worker->repinned += (uint64_t)thread_pin_check();
 			if (p->events) {
 				pthread_mutex_unlock(&p->lock);
 				pipeline_send_events(p);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "config.h"
+#include "build-config.h"
 #if HAVE_NUMA
 #include <numaif.h>
 #endif

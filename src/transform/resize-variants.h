@@ -6,7 +6,7 @@
 #ifndef TRANSFORM_RESIZE_VARIANTS_H
 #define TRANSFORM_RESIZE_VARIANTS_H
 
-#include "config.h"
+#include "build-config.h"
 #include "transform/transform.h"
 
 #define RESIZE_PRECISION 22 /* Pillow's PRECISION_BITS */

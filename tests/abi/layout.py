@@ -44,7 +44,8 @@ class Headers:
         return int(eval(expression, {'__builtins__': {}}, names))  # headers of this tree only
 
     def parse(self, text):
-        for name, value in re.findall(r'^#define (\w+)\s+(0x[0-9a-f]+|\d+)u?\s*$', text, flags=re.M):
+        for name, value in re.findall(r'^#define (\w+)\s+(0x[0-9a-f]+|\d+)u?\s*$', text,
+                                      flags=re.M):
             self.numbers[name] = int(value, 0)
         for name, body in re.findall(r'^struct (\w+) \{\n(.*?)^\};', text, flags=re.M | re.S):
             if name not in ('control_packet', 'ring_map', 'stats_counter'):

@@ -18,7 +18,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(feeder/[^>]+)>)', re.M)
 SOURCES = (".c", ".h", ".cu", ".cuh", ".inc")
 PLACES = (("src/", None), ("clients/c/", "clients/c"), ("include/", "include"),
           ("protocol/", "protocol"), ("tools/", "tools"), ("tests/", "tests"))
-GENERATED = ("config.h",)
+GENERATED = ("build-config.h",)
 
 
 def room_of(path):

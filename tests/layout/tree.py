@@ -3,10 +3,11 @@
 import os
 
 
-def _ignored_folder(folder, name):
-    at_root = folder == ""
-    return (name in (".git", "__pycache__")
-            or at_root and (name.startswith("build") or name.startswith(".venv")))
+def _is_ours(root, folder, name):
+    """Not git's, not Python's, not a build folder whatever its name."""
+    if name in (".git", "__pycache__") or folder == "" and name.startswith((".venv", "build")):
+        return False
+    return not os.path.isdir(os.path.join(root, folder, name, "meson-private"))
 
 
 def files(root):
@@ -15,7 +16,7 @@ def files(root):
     for folder, names, leaves in os.walk(root):
         relative = os.path.relpath(folder, root)
         relative = "" if relative == "." else relative
-        names[:] = [n for n in names if not _ignored_folder(relative, n)]
+        names[:] = [n for n in names if _is_ours(root, relative, n)]
         for leaf in leaves:
             if leaf.endswith(".pyc") or leaf == "compile_commands.json":
                 continue

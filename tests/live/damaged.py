@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of which 1 in 50 is damaged: the run goes on, every one is named, no other sample changes."""
+"""Files of which 1 in 50 is damaged: the run goes on, every one is named, no other sample
+changes."""
 import glob
 import os
 import sys
@@ -34,7 +35,8 @@ class Damaged(live.LiveTest):
                damage_list=self.list)
         self.names = []
         for name in sorted(os.listdir(self.bad)):
-            self.names += ['%s/%s' % (name, f) for f in sorted(os.listdir(os.path.join(self.bad, name)))]
+            self.names += ['%s/%s' % (name, f)
+                           for f in sorted(os.listdir(os.path.join(self.bad, name)))]
         self.damage = {}
         with open(self.list) as f:
             for line in f:
@@ -106,8 +108,8 @@ class LaneHolder:
         # one step more than the epoch: when it is stopped, every file was met
         steps = -(-self.test.COUNT // 64) + 1
         bench_process = subprocess.Popen(
-            [live.BENCH, self.test.bad, '--batch', '64', '--size', '40', '--bad', self.policy, '--socket',
-             self.daemon.socket, '--epochs', '1000'], stdout=subprocess.DEVNULL)
+            [live.BENCH, self.test.bad, '--batch', '64', '--size', '40', '--bad', self.policy,
+             '--socket', self.daemon.socket, '--epochs', '1000'], stdout=subprocess.DEVNULL)
         try:
             errors = self.wait(steps)
         finally:

@@ -18,8 +18,8 @@ class Digests(live.LiveTest):
         seen = set()
         for workers in (1, 2, 5):
             for reader in ('uring', 'pread'):
-                r = bench(self.data, '--batch', 16, '--size', 64, '--epochs', 2, '--digest', '--workers',
-                          workers, '--set', 'reader=' + reader)
+                r = bench(self.data, '--batch', 16, '--size', 64, '--epochs', 2, '--digest',
+                          '--workers', workers, '--set', 'reader=' + reader)
                 self.assertEqual(workers, r['workers'])
                 self.assertEqual({'uring': 'io_uring', 'pread': 'pread'}[reader], r['reader'])
                 seen.add((r['order_digest'], r['pixel_digest'], r['images']))
@@ -49,7 +49,8 @@ class Digests(live.LiveTest):
                 (1, 0, 16, 'pad', 1, 0, 2), (3, 2, 7, 'pad', 1, 5, 2), (2, 0, 10, 'drop', 3, 9, 1),
                 (4, 1, 8, 'mask', 5, 1, 1)):
             r = bench(self.data, '--size', 32, '--batch', batch, '--world', world, '--rank', rank,
-                      '--tail', tail, '--accumulate', accumulate, '--seed', seed, '--epochs', epochs)
+                      '--tail', tail, '--accumulate', accumulate, '--seed', seed,
+                      '--epochs', epochs)
             want = run('/usr/bin/env', 'python3', script, '--n', self.COUNT, '--world', world,
                        '--rank', rank, '--batch', batch, '--tail', tail, '--accumulate', accumulate,
                        '--seed', seed, '--epochs', epochs, check=0).stdout.strip()
@@ -58,8 +59,8 @@ class Digests(live.LiveTest):
     def test_ranks_add_up(self):
         whole = bench(self.data, '--size', 32, '--batch', 12, '--tail', 'mask', '--digest')
         for world in (2, 3):
-            parts = [bench(self.data, '--size', 32, '--batch', 12 // world, '--world', world, '--rank', r,
-                           '--tail', 'mask', '--digest') for r in range(world)]
+            parts = [bench(self.data, '--size', 32, '--batch', 12 // world, '--world', world,
+                           '--rank', r, '--tail', 'mask', '--digest') for r in range(world)]
             for name in ('order_digest', 'pixel_digest'):
                 total = sum(int(p[name], 16) for p in parts) % 2**64
                 self.assertEqual(whole[name], '%016x' % total)

@@ -151,7 +151,8 @@ class LiveTest(unittest.TestCase):
         return os.path.join(self.dir, *names)
 
     def daemons_left(self):
-        """Processes whose command line names this test's directory, after a grace of some seconds."""
+        """Processes whose command line names this test's directory, after a grace of some
+        seconds."""
         deadline = time.monotonic() + 20
         while True:
             left = []

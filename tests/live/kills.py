@@ -25,13 +25,15 @@ class Kills(live.LiveTest):
 
     def client(self, socket, *options):
         return subprocess.Popen(
-            [BENCH, self.data, '--batch', '8', '--size', '32', '--epochs', '100000', '--socket', socket]
-            + [str(o) for o in options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [BENCH, self.data, '--batch', '8', '--size', '32', '--epochs', '100000',
+             '--socket', socket] + [str(o) for o in options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def test_clients(self):
         before = shared_memory()
         with Daemon(self.dir, self.data) as daemon:
-            want = bench(self.data, '--batch', 8, '--size', 32, '--digest', '--socket', daemon.socket)
+            want = bench(self.data, '--batch', 8, '--size', 32, '--digest',
+                         '--socket', daemon.socket)
             descriptors = daemon.descriptors()
             for _ in range(self.CLIENT_KILLS):
                 client = self.client(daemon.socket)
@@ -39,7 +41,8 @@ class Kills(live.LiveTest):
                 client.kill()
                 client.wait()
             # the rank's name is free at once, and the pixels are those of before
-            got = bench(self.data, '--batch', 8, '--size', 32, '--digest', '--socket', daemon.socket)
+            got = bench(self.data, '--batch', 8, '--size', 32, '--digest',
+                         '--socket', daemon.socket)
             self.assertEqual((want['order_digest'], want['pixel_digest']),
                              (got['order_digest'], got['pixel_digest']))
             deadline = time.monotonic() + live.WAIT
@@ -58,7 +61,8 @@ class Kills(live.LiveTest):
                 # the client ends by itself, with an error and not by a signal
                 self.assertIn(client.wait(live.WAIT), (1, 3))
                 daemon.start()
-                bench(self.data, '--batch', 8, '--size', 32, '--steps', 3, '--socket', daemon.socket)
+                bench(self.data, '--batch', 8, '--size', 32, '--steps', 3,
+                      '--socket', daemon.socket)
             left = [n for n in os.listdir(self.dir) if n not in (
                 'feeder.sock', 'feederd.log', 'cache', 'data', 'run')]
             self.assertEqual([], [n for n in left if not n.endswith('.lock')])
@@ -76,7 +80,8 @@ class Kills(live.LiveTest):
 
 
 class Together(live.LiveTest):
-    """Two jobs, two ranks and an evaluation lane at once on one daemon: none refused, none starved."""
+    """Two jobs, two ranks and an evaluation lane at once on one daemon: none refused, none
+    starved."""
 
     def test_five_lanes(self):
         data = self.path('data')
@@ -84,14 +89,15 @@ class Together(live.LiveTest):
         with Daemon(self.dir, data) as daemon:
             def start(job, *options):
                 return subprocess.Popen(
-                    [BENCH, data, '--batch', '10', '--size', '64', '--socket', daemon.socket, '--json']
-                    + [str(o) for o in options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    env=dict(os.environ, FEEDER_JOB=job), text=True)
+                    [BENCH, data, '--batch', '10', '--size', '64', '--socket', daemon.socket,
+                     '--json'] + [str(o) for o in options], stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, env=dict(os.environ, FEEDER_JOB=job), text=True)
 
             # a fast drainer without end, beside it four lanes that must get through
             drainer = start('one', '--epochs', 100000)
-            others = [start('two', '--world', 2, '--rank', 0), start('two', '--world', 2, '--rank', 1),
-                      start('one', '--eval'), start('three', '--order', 'feistel')]
+            others = [start('two', '--world', 2, '--rank', 0),
+                      start('two', '--world', 2, '--rank', 1), start('one', '--eval'),
+                      start('three', '--order', 'feistel')]
             for process in others:
                 out, err = process.communicate(timeout=live.WAIT)
                 self.assertEqual(0, process.returncode, out + err)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivered pixels against Pillow on the same libjpeg-turbo, to the last bit (torchvision's PIL path)."""
+"""Delivered pixels against Pillow on the same libjpeg-turbo, to the last bit (torchvision's
+PIL path)."""
 import glob
 import os
 import sys

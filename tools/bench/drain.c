@@ -353,7 +353,7 @@ static void account_counters(struct drain *d, const struct snapshot *s)
 	if (decode + transform > 0)
 		r->decode_share = decode / (decode + transform);
 	if (d->o->limit)
-		return; /* the limit's own CPU time is in this process's: the rounds have the rate */
+		return; /* this process's CPU time holds the limit's: the rounds have the rate */
 	if (cpu > 0) {
 		r->images_per_cpu_s = (double)lane->counters[STATS_LANE_samples] / cpu;
 		r->other_share = 1.0 - (decode + transform) / cpu;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/philox.h"
-#include "config.h"
+#include "build-config.h"
 #include "tools/dev/damage.h"
 #include "tools/dev/noise.h"
 #include "tools/dev/photo.h"

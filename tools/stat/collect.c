@@ -6,65 +6,15 @@
 #include "collect.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "delta.h"
 #include "sockets.h"
 #include "text.h"
 
 #define ANSWER_MS 500
-
-/* Whether two processes are in the same control groups, as far as /proc tells. */
-static bool same_groups(unsigned int pid)
-{
-	char path[64], own[4096], other[4096];
-	FILE *a, *b;
-	size_t n, m;
-
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-	a = fopen("/proc/self/cgroup", "re");
-	b = fopen(path, "re");
-	n = a ? fread(own, 1, sizeof(own), a) : 0;
-	m = b ? fread(other, 1, sizeof(other), b) : 0;
-	if (a)
-		fclose(a);
-	if (b)
-		fclose(b);
-	return n > 0 && n == m && !memcmp(own, other, n);
-}
-
-/*
- * CPUs that the daemon may use: its own mask and, where it is known to be that of this process,
- * the quota. A daemon in another PID namespace has a number that means nothing here; then 0.
- */
-static unsigned int cpus_of(const struct stats_header *header)
-{
-	struct cgroup_limits limits;
-	char path[64], name[32] = "";
-	unsigned int cpus, quota;
-	cpu_set_t mask;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", header->pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(name, sizeof(name), f))
-		name[0] = '\0';
-	if (f)
-		fclose(f);
-	if (strncmp(name, "feeder", 6) ||
-		sched_getaffinity((pid_t)header->pid, sizeof(mask), &mask) < 0)
-		return 0;
-	cpus = (unsigned int)CPU_COUNT(&mask);
-	if (!same_groups(header->pid))
-		return cpus;
-	cgroup_limits_read("", &limits);
-	quota = (limits.quota_milli + 999) / 1000;
-	return quota > 0 && quota < cpus ? quota : cpus;
-}
 
 /* 0, or negative with the sentence in v->problem. */
 static int look(struct view *v)
@@ -88,7 +38,7 @@ static int look(struct view *v)
 		text_clean(v->problem, sizeof(v->problem), text);
 		return r;
 	}
-	v->cpus = cpus_of(&v->now.header);
+	v->cpus = (unsigned int)v->now.daemon[STATS_DAEMON_cpus];
 	return 0;
 }
 

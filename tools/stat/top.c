@@ -10,9 +10,9 @@
 #include "why.h"
 
 #define MIB           1048576.0
-#define JOB_COLUMNS   14
-#define OTHER_COLUMNS 83 /* of a row without its lane's name */
-#define NAME_MIN      12
+#define JOB_COLUMNS   10
+#define OTHER_COLUMNS 73 /* of a row without its lane's name */
+#define NAME_MIN      7
 #define NAME_MAX_WIDE 60
 
 struct table {
@@ -111,7 +111,7 @@ static void put_lane(struct table *t, const struct view *v, uint32_t lane, unsig
 		c[STATS_LANE_steps_epoch]);
 	snprintf(ready, sizeof(ready), "%" PRIu64 "/%" PRIu64, c[STATS_LANE_ready],
 		c[STATS_LANE_slots]);
-	snprintf(line, sizeof(line), "%s %s %7s %5" PRIu64 " %15s %8.0f %5s %5.1f %-9s %6" PRIu64,
+	snprintf(line, sizeof(line), "%s %s %5s %5" PRIu64 " %11s %8.0f %5s %5.1f %-9s %6" PRIu64,
 		jobs, names, rank, c[STATS_LANE_epoch], step,
 		(double)d.d[STATS_LANE_samples] * (double)NS_PER_SEC / (double)d.ns, ready,
 		100 * why.waited, why_word(why.kind), c[STATS_LANE_bad_samples]);
@@ -142,7 +142,7 @@ static void put_head(struct table *t, unsigned int width)
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "%-*s %-*s %7s %5s %15s %8s %5s %5s %-9s %6s", JOB_COLUMNS,
+	snprintf(line, sizeof(line), "%-*s %-*s %5s %5s %11s %8s %5s %5s %-9s %6s", JOB_COLUMNS,
 		"JOB", (int)width, "LANE", "RANK", "EPOCH", "STEP", "IMAGES/S", "READY", "WAIT%",
 		"LIMIT", "BAD");
 	put(t, line);

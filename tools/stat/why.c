@@ -17,6 +17,7 @@
 #define FULL_MATTERS  0.50
 #define BUSY_MATTERS  0.80
 #define QUOTA_MATTERS 0.01
+#define CROWD_MATTERS 0.25 /* of their time, that workers could run and got no CPU */
 #define CPU_MATTERS   0.10 /* CPUs by which the workers take what the ranks need */
 #define MIB           1048576.0
 
@@ -24,8 +25,9 @@
 struct facts {
 	unsigned int cpus;
 	uint64_t workers;
-	double busy; /* CPUs that the workers used */
-	double part; /* of their time */
+	double busy;   /* CPUs that the workers used */
+	double part;   /* of their time */
+	double wanted; /* the same with the time that they waited for a CPU; negative: not known */
 	double read_mb_s;
 	const uint64_t *gauges;
 	uint64_t others; /* lanes besides this one */
@@ -111,6 +113,11 @@ static void facts_of(struct facts *ret, const struct snapshot *before, const str
 							      : 0,
 	};
 	ret->part = ratio(ret->busy, (double)ret->workers);
+	/* idle time is counted from the daemon's start: of a younger lane it says nothing */
+	ret->wanted = -1.0;
+	if (!d.whole)
+		ret->wanted = 1.0 - ratio((double)d.d[STATS_DAEMON_worker_idle],
+					    (double)ret->workers * (double)d.ns);
 }
 
 /* ---- who is short ---- */
@@ -129,16 +136,26 @@ static void say_workers(struct verdict *v, const struct facts *f)
 
 static void say_cpu_remedy(struct verdict *v, const struct facts *f)
 {
+	char wanted[16];
+
 	say_workers(v, f);
-	if (f->part < BUSY_MATTERS)
+	if (f->part >= BUSY_MATTERS && f->cpus > f->workers)
+		SAY(v, ": more workers (%u CPUs are allowed, or a larger CPU quota) would help",
+			f->cpus);
+	else if (f->part >= BUSY_MATTERS)
+		SAY(v, ": more workers (or a larger CPU quota) would help");
+	else if (f->wanted - f->part > CROWD_MATTERS)
+		SAY(v,
+			", and wanted a CPU for %s of the time: other processes, or a quota, keep "
+			"the "
+			"CPUs from them",
+			percent(wanted, f->wanted));
+	else if (f->wanted < 0)
+		SAY(v, ": they had time to spare, or other processes kept the CPUs from them");
+	else
 		SAY(v, ": they had time to spare, so single slow samples hold batches up: more "
 		       "slots "
 		       "(--set slots=N) would help");
-	else if (f->cpus > f->workers)
-		SAY(v, ": more workers (%u CPUs are allowed, or a larger CPU quota) would help",
-			f->cpus);
-	else
-		SAY(v, ": more workers (or a larger CPU quota) would help");
 }
 
 static void say_read_remedy(struct verdict *v, const struct facts *f)

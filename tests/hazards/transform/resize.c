@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize and crop rows of the hazard catalogue: filters, frozen defaults, extreme sizes, streams. */
+/*
+ * Resize and crop rows of the hazard catalogue: filters, frozen defaults, extreme sizes, streams.
+ */
 #include "transform/transform.h"
 
 #include <errno.h>

@@ -117,7 +117,10 @@ static void held_batches_stay_over_a_seek_and_are_released_late(void **state)
 	assert_int_equal(feeder_seek(x.lane, cursor, sizeof(cursor)), 0);
 	fixture_check_pixels(&held[0]);
 	fixture_check_pixels(&held[1]);
-	/* the seek's first batch is due in slot 1, which batch 1 still has, unless 3 and 4 were not out */
+	/*
+	 * the seek's first batch is due in slot 1, which batch 1 still has, unless 3 and 4 were
+	 * not out
+	 */
 	for (;;) {
 		int r = feeder_next(x.lane, &x.batch, 2000);
 

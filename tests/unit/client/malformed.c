@@ -49,32 +49,29 @@ static void bend_reply(struct control_lane *reply, void *context)
 	put(reply, context);
 }
 
-static uint64_t touch(const void *data, uint64_t size)
+static void touch(const void *data, uint64_t size)
 {
-	const uint8_t *p = data;
-	uint64_t sum = 0;
+	const volatile uint8_t *p = data;
 
 	for (uint64_t i = 0; i < size; i++)
-		sum += p[i];
-	return sum;
+		(void)p[i];
 }
 
 /* Reads all that the client says may be read. */
 static void read_batch(struct feeder_lane *lane, const struct feeder_batch *batch)
 {
-	volatile uint64_t sink = 0;
 	const void *data = NULL;
 	uint64_t bytes = 0;
 	struct feeder_place place;
 
-	sink += touch(batch->images, batch->images_bytes);
-	sink += touch(batch->labels, batch->capacity * 8);
+	touch(batch->images, batch->images_bytes);
+	touch(batch->labels, batch->capacity * 8);
 	for (uint32_t i = 0; i < batch->capacity; i++) {
 		assert_int_equal(feeder_batch_place(lane, batch->number, i, &place), 0);
-		sink += touch((const uint8_t *)batch->images + i * batch->image_stride, 1);
+		touch((const uint8_t *)batch->images + i * batch->image_stride, 1);
 	}
 	if (feeder_batch_field(lane, batch->number, "labels", &data, &bytes) == 0)
-		sink += touch(data, bytes);
+		touch(data, bytes);
 }
 
 /* Whether the lane opened. */

@@ -41,7 +41,7 @@ static int clean(void **state)
 	char command[128];
 
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	snprintf(command, sizeof(command), "/bin/rm -rf %s", directory);
 	return system(command);
 }
 
@@ -367,6 +367,6 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
-	stub = argv[1];
+	stub = realpath(argv[1], NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

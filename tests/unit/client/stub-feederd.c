@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 			socket = argv[i + 1];
 	}
 	if (mode && strcmp(mode, "deaf") == 0) {
-		sleep(2);
+		usleep(400000);
 		return 0;
 	}
 	usleep(20000);

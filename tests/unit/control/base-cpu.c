@@ -50,7 +50,7 @@ static void put(const char *name, const char *content)
 	fclose(f);
 }
 
-static void version_2_takes_the_tightest_of_all_ancestors(void **state)
+static void d42_version_2_takes_the_tightest_of_all_ancestors(void **state)
 {
 	struct cgroup_limits limits;
 
@@ -72,13 +72,13 @@ static void version_2_takes_the_tightest_of_all_ancestors(void **state)
 	assert_int_equal(limits.throttled_ns, 7000000);
 }
 
-static void version_1_in_a_container_without_namespace(void **state)
+static void d42_version_1_in_a_container_without_namespace(void **state)
 {
 	struct cgroup_limits limits;
 
 	(void)state;
-	put("proc/self/cgroup",
-		"4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n0::/\n");
+	put("proc/self/cgroup", "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/"
+				"docker/abc\n0::/\n");
 	/* what is mounted is the container's own group */
 	put("sys/fs/cgroup/cpu,cpuacct/cgroup.procs", "1\n");
 	put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n");
@@ -138,7 +138,7 @@ static void lists(void **state)
 		assert_true(cpu_list_parse(bad[i], &set) < 0);
 }
 
-static void the_own_mask(void **state)
+static void d40_the_own_mask(void **state)
 {
 	cpu_set_t before, one, parsed;
 	char text[256];
@@ -168,12 +168,12 @@ static void the_own_mask(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TREE(version_2_takes_the_tightest_of_all_ancestors),
-		TREE(version_1_in_a_container_without_namespace),
+		TREE(d42_version_2_takes_the_tightest_of_all_ancestors),
+		TREE(d42_version_1_in_a_container_without_namespace),
 		TREE(no_limit_is_no_limit),
 		TREE(nothing_there),
 		cmocka_unit_test(lists),
-		cmocka_unit_test(the_own_mask),
+		cmocka_unit_test(d40_the_own_mask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

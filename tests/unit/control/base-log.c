@@ -110,8 +110,9 @@ static void readiness_is_one_datagram(void **state)
 	snprintf(name, sizeof(name), "@feeder-notify-%d", (int)getpid());
 	memcpy(address.sun_path, name, strlen(name));
 	address.sun_path[0] = '\0';
-	assert_int_equal(bind(fd, (struct sockaddr *)&address,
-				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name))),
+	assert_int_equal(
+		bind(fd, (struct sockaddr *)&address,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name))),
 		0);
 	setenv("NOTIFY_SOCKET", name, 1);
 	assert_int_equal(notify_send("READY=1\nSTATUS=%d workers", 5), 1);

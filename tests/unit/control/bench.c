@@ -220,3 +220,27 @@ const struct control_error *bench_error(const struct control_packet *packet)
 	assert_true(error.text[0] != '\0');
 	return &error;
 }
+
+static int count_fds(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static int fds_before;
+
+int remember_fds(void **state)
+{
+	(void)state;
+	fds_before = count_fds();
+	return 0;
+}
+
+int check_fds(void **state)
+{
+	(void)state;
+	return count_fds() == fds_before ? 0 : -1;
+}

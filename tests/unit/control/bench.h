@@ -49,4 +49,9 @@ uint32_t bench_open_lane(struct bench *b, int fd, const struct control_open_lane
 	struct control_packet *ret);
 const struct control_error *bench_error(const struct control_packet *packet);
 
+/* Around every test: no descriptor may be left. */
+int remember_fds(void **state);
+int check_fds(void **state);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, remember_fds, check_fds)
+
 #endif

@@ -46,14 +46,15 @@ static void takes_every_key(void **state)
 	char text[CONFIG_TEXT];
 
 	(void)state;
-	assert_int_equal(read_text(&c,
-				 "\xef\xbb\xbf# a comment\n[daemon]\nsocket = /run/x.sock ; here\n"
-				 "workers = 6\nreadahead=128M\nslots = 8\nreader = pread\n"
-				 "entropy = libjpeg\ncheckpoints = off\nidle_exit = 60\nread_deadline = 5\n"
-				 "max_pixels = 1000\nmax_scans = 7\ndecode_memory = 2G\ndecode_time = 3\n"
-				 "cache_dir = /var/cache/x\n\n[limits]\nring_bytes = 3g\nlanes = 5\n"
-				 "sessions=6\nworkers_share = 50\n",
-				 text),
+	assert_int_equal(
+		read_text(&c,
+			"\xef\xbb\xbf# a comment\n[daemon]\nsocket = /run/x.sock ; here\n"
+			"workers = 6\nreadahead=128M\nslots = 8\nreader = pread\n"
+			"entropy = libjpeg\ncheckpoints = off\nidle_exit = 60\nread_deadline = 5\n"
+			"max_pixels = 1000\nmax_scans = 7\ndecode_memory = 2G\ndecode_time = 3\n"
+			"cache_dir = /var/cache/x\n\n[limits]\nring_bytes = 3g\nlanes = 5\n"
+			"sessions=6\nworkers_share = 50\n",
+			text),
 		0);
 	assert_string_equal(c.socket, "/run/x.sock");
 	assert_string_equal(c.cache_dir, "/var/cache/x");
@@ -191,8 +192,35 @@ static void set_is_the_same_table(void **state)
 	config_deinit(&c);
 }
 
-int main(void)
+static const char *manual; /* man/feeder.conf.5.scd */
+static char manual_text[32768];
+
+static void find_in_manual(void *context, const char *section, const char *key)
 {
+	char word[64];
+
+	snprintf(word, sizeof(word), "*%s*", key);
+	if (!strstr(manual_text, word))
+		fail_msg("%s: [%s] %s is not described", manual, section, key);
+	++*(int *)context;
+}
+
+static void the_manual_has_every_key(void **state)
+{
+	FILE *f = fopen(manual, "r");
+	int keys = 0;
+
+	(void)state;
+	assert_non_null(f);
+	assert_true(fread(manual_text, 1, sizeof(manual_text) - 1, f) > 0);
+	fclose(f);
+	config_list(find_in_manual, &keys);
+	assert_true(keys > 15);
+}
+
+int main(int argc, char **argv)
+{
+	manual = argc > 1 ? argv[1] : "man/feeder.conf.5.scd";
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_every_key),
 		cmocka_unit_test(roots_with_long_names_and_lists),
@@ -200,6 +228,7 @@ int main(void)
 		cmocka_unit_test(refuses_lines_too_long),
 		cmocka_unit_test(missing_file),
 		cmocka_unit_test(set_is_the_same_table),
+		cmocka_unit_test(the_manual_has_every_key),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

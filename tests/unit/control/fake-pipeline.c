@@ -52,7 +52,8 @@ void fake_reset(void)
 
 static struct pipeline *the_pipeline;
 
-int pipeline_new(struct pipeline **ret, const struct pipeline_config *config, char *text, size_t size)
+int pipeline_new(
+	struct pipeline **ret, const struct pipeline_config *config, char *text, size_t size)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
 

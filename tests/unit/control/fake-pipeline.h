@@ -19,11 +19,12 @@ struct fake {
 	atomic_int drains;
 	atomic_uint active_workers;
 	atomic_uint fingerprint; /* of datasets opened from now on */
-	atomic_bool hold_opens;  /* dataset_open waits, reporting progress, until false or told to end */
-	atomic_bool hold_lanes;  /* pipeline_lane_new waits until false */
+	atomic_bool
+		hold_opens; /* dataset_open waits, reporting progress, until false or told to end */
+	atomic_bool hold_lanes; /* pipeline_lane_new waits until false */
 	atomic_bool never_drained;
-	atomic_int fail_lane; /* negative errno of pipeline_lane_new */
-	uint64_t lane_bytes;  /* of a ring */
+	atomic_int fail_lane;     /* negative errno of pipeline_lane_new */
+	uint64_t lane_bytes;      /* of a ring */
 	atomic_uint worker_share; /* of the newest request */
 };
 

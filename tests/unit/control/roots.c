@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +39,8 @@ static int make_tree(void **state)
 			return -1;
 		close(fd);
 	}
-	if (symlink("../../other", "root/set/out") < 0 || symlink("../c.jpg", "root/set/in.jpg") < 0 ||
+	if (symlink("../../other", "root/set/out") < 0 ||
+		symlink("../c.jpg", "root/set/in.jpg") < 0 ||
 		symlink("../../other/b.jpg", "root/set/out.jpg") < 0 ||
 		symlink("../../root2/d.jpg", "root/set/second.jpg") < 0 ||
 		symlink("loop.jpg", "root/set/loop.jpg") < 0 ||
@@ -80,7 +82,8 @@ static struct roots *make_roots(const char *const *allow, size_t count)
 	return roots;
 }
 
-static int judge(struct roots *roots, uid_t uid, const char *path, const char *directory, char *text)
+static int judge(
+	struct roots *roots, uid_t uid, const char *path, const char *directory, char *text)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
 	int dirfd = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -234,7 +237,8 @@ static void swapped_directory(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(rename("root/swap", "other/swap"), 0);
 	assert_int_equal(mkdir("root/swap", 0755), 0);
-	assert_int_equal(roots_judge(roots, 4242, fd, -1, "root/swap", text, sizeof(text)), -EACCES);
+	assert_int_equal(
+		roots_judge(roots, 4242, fd, -1, "root/swap", text, sizeof(text)), -EACCES);
 	close(fd);
 	/* and the root itself may be moved: it is the directory, not the name */
 	assert_int_equal(rename("root", "moved"), 0);
@@ -273,9 +277,17 @@ static int attack(void)
 	/* The trap is set: a plain ".." does lead into the root. */
 	if (fstat(up, &st) < 0 || stat("root", &root) < 0 || st.st_ino != root.st_ino)
 		return 1;
+	/* A namespace lives as long as a process is in it. */
+	pid_t keeper = fork();
+	if (keeper == 0) {
+		pause();
+		_exit(0);
+	}
 	if (setns(daemons, CLONE_NEWNS) < 0 || chdir(top) < 0)
 		return 2;
 	int attached = roots_judge(roots, 4242, inside, -1, "root/set", text, sizeof(text));
+	kill(keeper, SIGKILL);
+	waitpid(keeper, NULL, 0);
 	return detached == -EACCES && attached == -EACCES ? 0 : 3;
 }
 
@@ -285,8 +297,7 @@ static int mounted_inside(void)
 	char text[CONFIG_TEXT] = "";
 	struct roots *roots = make_roots(one_root, 1);
 
-	if (unshare(CLONE_NEWNS) < 0 ||
-		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return 77;
 	roots_free(roots);
 	roots = make_roots(one_root, 1); /* opened in this namespace */

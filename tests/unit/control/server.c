@@ -77,7 +77,7 @@ static void refuses_connections_until_it_listens(void **state)
 	assert_int_equal(try_connect(), -ENOENT);
 }
 
-static void second_instance_is_refused(void **state)
+static void d46_second_instance_is_refused(void **state)
 {
 	struct server first, second;
 
@@ -91,7 +91,7 @@ static void second_instance_is_refused(void **state)
 }
 
 /* Killed: the socket and the lock file stay, nobody listens, nobody holds the lock. */
-static void leftovers_of_a_killed_daemon(void **state)
+static void d48_starts_from_any_leftovers(void **state)
 {
 	(void)state;
 	for (int leftover = 0; leftover < 4; leftover++) {
@@ -116,7 +116,7 @@ static void leftovers_of_a_killed_daemon(void **state)
 	}
 }
 
-static void another_program_is_left_alone(void **state)
+static void d04_another_owner_is_left_alone(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct server s;
@@ -186,7 +186,8 @@ static void directories_that_others_can_change(void **state)
 	memset(longest, 'x', sizeof(longest));
 	longest[0] = '/';
 	longest[sizeof(longest) - 1] = '\0';
-	assert_int_equal(server_bind(&s, longest, false, warning, text, sizeof(text)), -ENAMETOOLONG);
+	assert_int_equal(
+		server_bind(&s, longest, false, warning, text, sizeof(text)), -ENAMETOOLONG);
 }
 
 static void sockets_passed_by_the_service_manager(void **state)
@@ -215,9 +216,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_connections_until_it_listens),
-		cmocka_unit_test(second_instance_is_refused),
-		cmocka_unit_test(leftovers_of_a_killed_daemon),
-		cmocka_unit_test(another_program_is_left_alone),
+		cmocka_unit_test(d46_second_instance_is_refused),
+		cmocka_unit_test(d48_starts_from_any_leftovers),
+		cmocka_unit_test(d04_another_owner_is_left_alone),
 		cmocka_unit_test(waits_for_one_that_is_stopping),
 		cmocka_unit_test(directories_that_others_can_change),
 		cmocka_unit_test(sockets_passed_by_the_service_manager),

@@ -281,7 +281,9 @@ static void c26_the_rest_is_dealt_in_permutation_order(void **state)
 
 	(void)state;
 	assert_true(c == 24);
-	/* Going round the ranks place by place walks the permutation, from where world 4 stopped. */
+	/*
+	 * Going round the ranks place by place walks the permutation, from where world 4 stopped.
+	 */
 	for (uint64_t step = 0; step < shard_steps(&three, c); step++) {
 		for (uint32_t i = 0; i < 3; i++) {
 			for (three.rank = 0; three.rank < 3; three.rank++, p++) {

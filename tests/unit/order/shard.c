@@ -128,7 +128,10 @@ static void ranks_are_disjoint_covering_and_prefixes(void **state)
 	sweep(check_dealing, 60, 200);
 }
 
-/* Every rank alone: equal steps, count and valid places agree, short batches are short at the end. */
+/*
+ * Every rank alone: equal steps, count and valid places agree, short batches are short at the
+ * end.
+ */
 static void check_counts(const struct shard *of)
 {
 	struct shard s = *of;

@@ -81,9 +81,22 @@ static void decoding_with_idle_workers_names_slow_samples(void **state)
 
 	consume(p, STATS_LANE_wait_decode, 310);
 	p->now.daemon[STATS_DAEMON_worker_cpu] += ms(400);
+	p->now.daemon[STATS_DAEMON_worker_idle] += ms(1500);
 	expect(p, 4, WHY_DECODE,
 		"20 % busy, for 1 other lane too: they had time to spare, so single "
 		"slow samples");
+}
+
+static void workers_that_get_no_cpu_are_not_called_idle(void **state)
+{
+	struct pair *p = *state;
+
+	consume(p, STATS_LANE_wait_decode, 900);
+	p->now.daemon[STATS_DAEMON_worker_cpu] += ms(400);
+	p->now.daemon[STATS_DAEMON_worker_idle] += ms(200);
+	expect(p, 4, WHY_DECODE,
+		"20 % busy, for 1 other lane too, and wanted a CPU for 90 % of the time: other "
+		"processes, or a quota, keep the CPUs from them");
 }
 
 static void reading_is_the_limit(void **state)
@@ -303,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(decoding_is_the_limit_with_busy_workers),
 		TEST(decoding_with_idle_workers_names_slow_samples),
+		TEST(workers_that_get_no_cpu_are_not_called_idle),
 		TEST(reading_is_the_limit),
 		TEST(transforming_and_the_permutation_can_be_the_limit),
 		TEST(the_consumer_is_the_limit_when_the_ring_was_full),

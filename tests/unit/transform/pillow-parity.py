@@ -27,8 +27,9 @@ def pixels(rng, w, h):
     if kind == 0:
         return rng.randbytes(w * h * 3)
     if kind == 1:
-        return bytes(255 * ((x // 3 + y) % 2) for y in range(h) for x in range(w * 3))
-    return bytes(rng.choice((0, 255)) for _ in range(w * h * 3))
+        row = b'\0\0\0\xff\xff\xff' * (w // 2 + 2)
+        return b''.join(row[3 * (y % 2):3 * (y % 2 + w)] for y in range(h))
+    return rng.randbytes(w * h * 3).translate(bytes(128) + b'\xff' * 128)
 
 
 def span(n, out, first, count, bicubic):
