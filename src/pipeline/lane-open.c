@@ -20,8 +20,7 @@ _Static_assert((int)CONTROL_OP_HORIZONTAL_FLIP == OPERATION_HORIZONTAL_FLIP, "AB
 _Static_assert((int)CONTROL_OP_NORMALIZE == OPERATION_NORMALIZE, "ABI");
 _Static_assert((int)CONTROL_OP_DECODE == OPERATION_DECODE, "ABI");
 
-#define BATCHES_AHEAD 2 /* planned beyond the ring's slots */
-#define BATCH_MAX     65536u
+#define BATCH_MAX 65536u
 
 static void request_shard(const struct lane_request *request, struct shard *ret)
 {

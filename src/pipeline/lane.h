@@ -32,6 +32,7 @@
 
 #define TICKET_PATH_INLINE 128
 #define SUBSTITUTES_MAX    8
+#define BATCHES_AHEAD      2 /* planned beyond the ring's slots */
 
 enum ticket_state {
 	TICKET_PLANNED, /* waits for a buffer and the reader */
@@ -224,6 +225,8 @@ struct ticket *schedule_pick(struct pipeline *p);
 void schedule_charge(struct job *job, uint64_t cpu_ns);
 struct job *job_get(struct pipeline *p, uint64_t key, uint32_t weight); /* NULL: no memory */
 void job_put(struct job *job);
+/* Links a ticket into a list that is in the order of batches. Lock held. */
+void ticket_insert(struct list *tickets, struct ticket *t);
 /* Puts a ticket that has all it needs where a worker finds it. Lock held. */
 void ticket_ready(struct ticket *t);
 

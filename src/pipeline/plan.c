@@ -111,6 +111,8 @@ static bool plan_batch(struct lane *lane)
 	uint64_t steps;
 
 	if (lane->stopped || list_empty(&lane->free) ||
+		lane->next_number - 1 - ring_published(lane->ring) >=
+			ring_slots(lane->ring) + BATCHES_AHEAD ||
 		(lane->max_batches && lane->next_number > lane->max_batches) ||
 		lane->base.epoch >= lane->end_epoch)
 		return false;
@@ -187,18 +189,25 @@ void lane_grant(struct lane *lane)
 	}
 }
 
-/* The lane's next ticket that is to be read, in order; substitutes come first. */
+/*
+ * The lane's next ticket that is to be read: the oldest batch first, in it substitutes before the
+ * rest. A batch that has a slot is so never behind one that waits for its slot.
+ */
 static struct ticket *next_unread(struct lane *lane)
 {
+	struct ticket *again = NULL;
+
 	if (!list_empty(&lane->reread))
-		return CONTAINER_OF(lane->reread.next, struct ticket, link);
+		again = CONTAINER_OF(lane->reread.next, struct ticket, link);
 	LIST_FOR_EACH (node, &lane->planned) {
 		struct batch *batch = CONTAINER_OF(node, struct batch, link);
 
+		if (again && again->batch->number <= batch->number)
+			return again;
 		if (batch->next_read < lane->capacity)
 			return &batch->tickets[batch->next_read];
 	}
-	return NULL;
+	return again;
 }
 
 /* Takes the ticket off the lane's list of unread ones. */

@@ -45,21 +45,25 @@ void schedule_charge(struct job *job, uint64_t cpu_ns)
 	job->virtual_ns += cpu_ns / job->weight;
 }
 
+void ticket_insert(struct list *tickets, struct ticket *t)
+{
+	struct list *pos = tickets;
+
+	while (pos->prev != tickets &&
+		CONTAINER_OF(pos->prev, struct ticket, link)->batch->number > t->batch->number)
+		pos = pos->prev;
+	list_add_before(&t->link, pos);
+}
+
 void ticket_ready(struct ticket *t)
 {
 	struct lane *lane = t->batch->lane;
 	struct pipeline *p = lane->pipeline;
 	struct job *job = lane->job;
-	struct list *pos;
 
 	if (job->ready++ == 0 && job->virtual_ns < p->virtual_now)
 		job->virtual_ns = p->virtual_now;
-	/* oldest batch first: a substitute overtakes what was read in the meantime */
-	pos = &lane->ready;
-	while (pos->prev != &lane->ready &&
-		CONTAINER_OF(pos->prev, struct ticket, link)->batch->number > t->batch->number)
-		pos = pos->prev;
-	list_add_before(&t->link, pos);
+	ticket_insert(&lane->ready, t);
 	if (p->sleeping_workers > 0)
 		pthread_cond_signal(&p->work);
 }

@@ -70,7 +70,7 @@ void ticket_failed(struct ticket *t, const struct fault *fault)
 		t->state = TICKET_PLANNED;
 		if (batch->granted)
 			lane->slotted_reads--;
-		list_append(&lane->reread, &t->link);
+		ticket_insert(&lane->reread, t);
 		planner_kick(lane->pipeline);
 		return;
 	}

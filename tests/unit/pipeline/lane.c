@@ -348,6 +348,34 @@ static void test_a_standing_lane_starves_nobody(void **state)
 	folder_free(&f);
 }
 
+/*
+ * Substitutes of batches that wait for a slot, and for their share of the read-ahead, once stood
+ * before those of the batch that was due: the lane never went on.
+ */
+static void test_substitutes_do_not_block_the_batch_that_is_due(void **state)
+{
+	struct pipeline_options options = { .workers = 2, .readahead = 1 << 17 };
+	struct control_open_lane open;
+	struct ring_descriptor d;
+	struct consumer c;
+	struct pipeline *p;
+	struct folder f;
+
+	(void)state;
+	folder_make(&f);
+	for (unsigned int i = 0; i < 15; i++)
+		folder_put(&f, i * 4, "x", 1);
+	folder_open(&f);
+	request_init(&open);
+	p = pipeline_make(&options);
+	consumer_open(&c, p, &f, &open);
+	for (unsigned int i = 0; i < 400; i++)
+		assert_true(consumer_next(&c, &d));
+	consumer_close(&c);
+	pipeline_free(p);
+	folder_free(&f);
+}
+
 /* Release words with any other value than the batch's number free nothing. */
 static void test_hostile_release_words(void **state)
 {
@@ -391,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_drain_publishes_what_is_in_flight),
 		cmocka_unit_test(test_refusals_are_sentences),
 		cmocka_unit_test(test_a_standing_lane_starves_nobody),
+		cmocka_unit_test(test_substitutes_do_not_block_the_batch_that_is_due),
 		cmocka_unit_test(test_hostile_release_words),
 	};
 
