@@ -2,6 +2,7 @@
 /* The event loop. */
 #include "base/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -99,6 +100,8 @@ void timer_stop(struct timer *timer)
 {
 	if (timer_armed(timer))
 		list_remove(&timer->link);
+	else
+		assert(!timer->link.next || list_empty(&timer->link));
 	timer->loop = NULL;
 }
 

@@ -7,6 +7,7 @@
  *	next LANE [MS]                   the batch stays held; its places are shown
  *	release LANE NUMBER
  *	drain LANE STEPS                 0: to the end of the epoch
+ *	cursor LANE                      in hexadecimal, as open's key takes it
  *	close LANE
  *	cycle N DATASET [key=value]…     opens, reads one batch, closes, N times
  *	disconnect
@@ -87,6 +88,20 @@ static int word_int(char **words, const char *key, int otherwise)
 	return value ? atoi(value) : otherwise;
 }
 
+static void take_cursor(struct feeder_lane_config *c, const char *value)
+{
+	static unsigned char cursor[FEEDER_CURSOR_MAX];
+
+	c->cursor = cursor;
+	c->cursor_size = strlen(value) / 2;
+	for (size_t i = 0; i < c->cursor_size && i < sizeof(cursor); i++) {
+		unsigned int byte = 0;
+
+		sscanf(value + 2 * i, "%2x", &byte);
+		cursor[i] = (unsigned char)byte;
+	}
+}
+
 static bool take_key(struct feeder_lane_config *c, const char *key, const char *value)
 {
 	const struct {
@@ -123,6 +138,8 @@ static bool take_key(struct feeder_lane_config *c, const char *key, const char *
 		c->seed = strtoull(value, NULL, 10);
 	else if (!strcmp(key, "name"))
 		c->lane_name = value;
+	else if (!strcmp(key, "cursor"))
+		take_cursor(c, value);
 	else
 		return false;
 	return true;
@@ -249,6 +266,19 @@ static void do_drain(char **words)
 	end();
 }
 
+static void do_cursor(char **words)
+{
+	unsigned char cursor[FEEDER_CURSOR_MAX];
+	int n = feeder_cursor(lane_of(words[0]), cursor, sizeof(cursor));
+
+	begin(n);
+	printf(", \"cursor\": \"");
+	for (int i = 0; i < n; i++)
+		printf("%02x", cursor[i]);
+	putchar('"');
+	end();
+}
+
 static void do_close(char **words)
 {
 	lane_of(words[0]);
@@ -299,6 +329,8 @@ static void obey(const char *command, char **words)
 		answer(feeder_release(lane_of(words[0]), strtoull(words[1], NULL, 10)));
 	else if (!strcmp(command, "drain"))
 		do_drain(words);
+	else if (!strcmp(command, "cursor"))
+		do_cursor(words);
 	else if (!strcmp(command, "close"))
 		do_close(words);
 	else if (!strcmp(command, "cycle"))

@@ -9,11 +9,13 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 BUILD = os.environ.get('FEEDER_BUILD', 'build')
 LONG = os.environ.get('FEEDER_LONG') == '1'
@@ -24,6 +26,8 @@ BENCH = os.path.join(BUILD, 'tools/bench/feeder-bench')
 STAT = os.path.join(BUILD, 'tools/stat/feeder-stat')
 INDEX = os.path.join(BUILD, 'tools/feeder-index')
 PHOTOS = os.path.join(BUILD, 'tools/dev/feeder-photos')
+CLIENT = os.path.join(BUILD, 'tests/live/live-client')
+HOSTILE = os.path.join(BUILD, 'tests/live/live-hostile')
 # Under a sanitizer everything is several times slower; waits are generous, never asserted on.
 WAIT = 120
 
@@ -45,6 +49,40 @@ def photos(directory, count, seed=1, **options):
     for name, value in options.items():
         args += ['--' + name.replace('_', '-'), value]
     run(*args, check=0)
+
+
+def png(path, value, width=48, height=48):
+    """Writes a PNG of one grey, of a size that does not depend on the grey."""
+    def chunk(name, data):
+        return (struct.pack('>I', len(data)) + name + data
+                + struct.pack('>I', zlib.crc32(name + data)))
+    rows = (b'\0' + bytes([value]) * (3 * width)) * height
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as f:
+        f.write(b'\x89PNG\r\n\x1a\n'
+                + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0))
+                + chunk(b'IDAT', zlib.compress(rows, 0)) + chunk(b'IEND', b''))
+
+
+def npy(path):
+    """A one-dimensional .npy file of int64 or uint8 as a list, without NumPy."""
+    with open(path, 'rb') as f:
+        magic = f.read(8)
+        assert magic[:7] == b'\x93NUMPY\x01', path
+        header = f.read(struct.unpack('<H', f.read(2))[0]).decode()
+        data = f.read()
+    size, letter = (8, 'q') if "'<i8'" in header else (1, 'B')
+    return list(struct.unpack('<%d%s' % (len(data) // size, letter), data))
+
+
+def sanitized():
+    """Whether the build has AddressSanitizer, whose own memory hides the daemon's."""
+    try:
+        with open(os.path.join(BUILD, 'meson-info/intro-buildoptions.json')) as f:
+            options = {option['name']: option['value'] for option in json.load(f)}
+    except OSError:
+        return False
+    return 'address' in options.get('b_sanitize', 'none')
 
 
 def bench(dataset, *options, env=None, check=0):
@@ -123,6 +161,66 @@ class Daemon:
             self.stop()
 
 
+class Client:
+    """A live-client (client.c): calling it is a command and gives its answer as a dict."""
+
+    def __init__(self, env=None, user=None, cpus=None):
+        options = {'user': user[0], 'group': user[1], 'extra_groups': []} if user else {}
+        if cpus:
+            options['preexec_fn'] = lambda: os.sched_setaffinity(0, cpus)
+        self.process = subprocess.Popen(
+            [os.path.abspath(CLIENT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=dict(os.environ, **(env or {})), **options)
+
+    def send(self, *words, **keys):
+        """A command whose answer is asked for later."""
+        words = [str(w) for w in words] + ['%s=%s' % key for key in keys.items()]
+        self.process.stdin.write(' '.join(words) + '\n')
+        self.process.stdin.flush()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError('live-client ended with %r' % self.process.wait(WAIT))
+        return json.loads(line)
+
+    def __call__(self, *words, **keys):
+        self.send(*words, **keys)
+        return self.answer()
+
+    def do(self, *words, **keys):
+        """A command that must succeed."""
+        answer = self(*words, **keys)
+        if answer['r'] < 0:
+            raise AssertionError('%s: %s' % (' '.join(map(str, words)), answer))
+        return answer
+
+    def epoch(self, lane):
+        """Drains to the end of the epoch: the places of all batches."""
+        places = []
+        while True:
+            batch = self.do('next', lane)
+            self.do('release', lane, batch['number'])
+            places += batch['places']
+            if batch['last']:
+                return places
+
+    def end(self):
+        """Ends it as its last line would; its exit status."""
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait(WAIT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None and error[0]:
+            self.process.kill()
+        if not self.process.stdin.closed:
+            self.end()
+
+
 class LiveTest(unittest.TestCase):
     """A directory of its own, removed at the end; private daemons live in it too."""
 
@@ -150,27 +248,39 @@ class LiveTest(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.dir, *names)
 
+    def daemons(self):
+        """Daemons whose command line names this test's directory: {pid: command line}."""
+        found = {}
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                with open('/proc/%s/cmdline' % pid, 'rb') as f:
+                    line = f.read().replace(b'\0', b' ').decode(errors='replace')
+            except OSError:
+                continue
+            if 'feederd' in line and self.dir in line:
+                found[int(pid)] = line
+        return found
+
     def daemons_left(self):
-        """Processes whose command line names this test's directory, after a grace of some
-        seconds."""
+        """The same, after a grace of some seconds."""
         deadline = time.monotonic() + 20
         while True:
-            left = []
-            for pid in filter(str.isdigit, os.listdir('/proc')):
-                try:
-                    with open('/proc/%s/cmdline' % pid, 'rb') as f:
-                        line = f.read().replace(b'\0', b' ').decode(errors='replace')
-                except OSError:
-                    continue
-                if 'feederd' in line and self.dir in line:
-                    left.append(line)
+            left = list(self.daemons().values())
             if not left or time.monotonic() > deadline:
                 return left
             time.sleep(0.1)
 
+    def soon(self, condition, what):
+        """Waits until condition() is true."""
+        deadline = time.monotonic() + WAIT
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError('it never came: ' + what)
+            time.sleep(0.02)
+
 
 def main():
-    for program in (FEEDERD, BENCH, PHOTOS):
+    for program in (FEEDERD, BENCH, PHOTOS, CLIENT, HOSTILE):
         if not os.path.exists(program):
             print('%s is not built' % program)
             sys.exit(77)
