@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "control/state.h"
@@ -117,37 +116,14 @@ static struct lane_request make_request(const struct lane_record *record)
 	};
 }
 
-/*
- * Going over the control group's limit does not fail: the kernel kills. So the limit is looked
- * at before the ring's memory is taken.
- */
-static int check_memory(uint64_t bytes, char *text, size_t size)
-{
-	struct cgroup_limits limits;
-
-	cgroup_limits_read("", &limits);
-	uint64_t left = limits.memory > limits.memory_used ? limits.memory - limits.memory_used : 0;
-	if (limits.memory == UINT64_MAX || bytes <= left)
-		return 0;
-	snprintf(text, size,
-		"the lane's ring needs %" PRIu64
-		" bytes, and the daemon's control group has %" PRIu64
-		" left of its memory limit of %" PRIu64
-		"; fewer slots, a smaller batch or image need less",
-		bytes, left, limits.memory);
-	return -ENOMEM;
-}
-
 static void run_open(struct background_job *job)
 {
 	struct lane_record *record = CONTAINER_OF(job, struct lane_record, job);
 	struct control *c = record->control;
 	struct lane_request request = make_request(record);
 
-	record->result = check_memory(record->bytes, record->text, sizeof(record->text));
-	if (record->result == 0)
-		record->result = pipeline_lane_new(&record->made, c->pipeline, &request,
-			&record->reply, record->fds, record->text, sizeof(record->text));
+	record->result = pipeline_lane_new(&record->made, c->pipeline, &request, &record->reply,
+		record->fds, record->text, sizeof(record->text));
 }
 
 static void answer_open(struct lane_record *record)

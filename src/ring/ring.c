@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
 #include "build-config.h"
 #if HAVE_NUMA
 #include <numaif.h>
@@ -104,17 +105,20 @@ int ring_size(const struct ring_shape *shape, uint64_t *ret)
 
 static int reserve(int fd, uint64_t bytes, const char *what, char *text, size_t size)
 {
-	int r;
+	uint64_t available = memory_available();
+	int r = bytes > available ? -ENOMEM : 0;
 
-	do {
-		r = fallocate(fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
-	} while (r == -EINTR);
+	if (r == 0) {
+		do {
+			r = fallocate(fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
+		} while (r == -EINTR);
+	}
 	if (r < 0)
 		snprintf(text, size,
-			"%s needs %.1f MiB of memory and the system has not as much left: %s; ask "
-			"for "
-			"fewer slots, a smaller batch or a smaller image",
-			what, (double)bytes / 1048576.0, strerror(-r));
+			"%s needs %.1f MiB of memory and %.1f MiB are available: %s; ask for fewer "
+			"slots, a smaller batch or a smaller image",
+			what, (double)bytes / 1048576.0, (double)available / 1048576.0,
+			strerror(-r));
 	return r;
 }
 

@@ -144,7 +144,7 @@ static void say_cpu_remedy(struct verdict *v, const struct facts *f)
 			f->cpus);
 	else if (f->part >= BUSY_MATTERS)
 		SAY(v, ": more workers (or a larger CPU quota) would help");
-	else if (f->wanted - f->part > CROWD_MATTERS)
+	else if (f->wanted - f->part > CROWD_MATTERS || f->wanted >= BUSY_MATTERS)
 		SAY(v,
 			", and wanted a CPU for %s of the time: other processes, or a quota, keep "
 			"the "
