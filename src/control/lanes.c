@@ -126,6 +126,22 @@ static void run_open(struct background_job *job)
 		record->fds, record->text, sizeof(record->text));
 }
 
+static void report_failure(struct lane_record *record)
+{
+	struct control_error body = { 0 };
+
+	if (record->failed || !record->session || !record->lane || record->handle == 0 ||
+		lane_error(record->lane, &body) == 0)
+		return;
+	record->failed = true;
+	body.size = sizeof(body);
+	body.lane = record->handle;
+	log_warning("uid %u, pid %d, job \"%s\", lane \"%s\", rank %u failed: %s",
+		(unsigned int)record->uid, (int)record->pid, record->open.job, record->open.name,
+		record->open.rank, body.text);
+	session_send(record->session, CONTROL_ERROR, 0, &body, sizeof(body), NULL, 0, NULL, 0);
+}
+
 static void answer_open(struct lane_record *record)
 {
 	struct session *s = record->session;
@@ -143,6 +159,7 @@ static void answer_open(struct lane_record *record)
 		sizeof(record->reply), NULL, 0, record->fds, 3);
 	for (unsigned int i = 0; i < 3; i++)
 		record->fds[i] = fd_close(record->fds[i]);
+	report_failure(record); /* it may have failed before its session knew it */
 }
 
 static void open_done(struct background_job *job)
@@ -345,22 +362,6 @@ void lane_move(struct session *s, uint32_t serial, struct lane_record *record, i
 	reply->size = sizeof(*reply);
 	reply->lane = record->handle;
 	session_send(s, type, serial, reply, sizeof(*reply), NULL, 0, NULL, 0);
-}
-
-static void report_failure(struct lane_record *record)
-{
-	struct control_error body = { 0 };
-
-	if (record->failed || !record->session || !record->lane || record->handle == 0 ||
-		lane_error(record->lane, &body) == 0)
-		return;
-	record->failed = true;
-	body.size = sizeof(body);
-	body.lane = record->handle;
-	log_warning("uid %u, pid %d, job \"%s\", lane \"%s\", rank %u failed: %s",
-		(unsigned int)record->uid, (int)record->pid, record->open.job, record->open.name,
-		record->open.rank, body.text);
-	session_send(record->session, CONTROL_ERROR, 0, &body, sizeof(body), NULL, 0, NULL, 0);
 }
 
 void lane_events(struct watch *watch, uint32_t events)

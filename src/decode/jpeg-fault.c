@@ -36,7 +36,9 @@ static int error_status(const struct jpeg *j, int code)
 		return j->info.image_height == 0 ? FEEDER_STATUS_HEIGHT_ZERO : -1;
 	case JERR_SOF_UNSUPPORTED:
 	case JERR_BAD_PRECISION:
+#if JPEG_LIB_VERSION < 70 /* later ABIs have no such message */
 	case JERR_ARITH_NOTIMPL:
+#endif
 	case JERR_NOTIMPL:
 	case JERR_NOT_COMPILED:
 	case JERR_FRACT_SAMPLE_NOTIMPL:

@@ -351,6 +351,34 @@ static int build(struct lane *lane, const struct lane_request *request, bool *re
 	return lane->doorbell < 0 ? -errno : 0;
 }
 
+/* The lane works on its first slot while the memory of the others is still being reserved. */
+static int start(struct lane *lane, const struct lane_request *request, bool moved,
+	struct control_lane *reply, char *text, size_t size)
+{
+	struct pipeline *p = lane->pipeline;
+	int r;
+
+	pthread_mutex_lock(&p->lock);
+	lane_fill_reply(lane, moved, reply);
+	r = enroll(lane, request);
+	pthread_mutex_unlock(&p->lock);
+	if (r < 0) {
+		lane_destroy(lane);
+		return r;
+	}
+	r = ring_reserve_rest(lane->ring, text, size);
+	if (r < 0) {
+		pipeline_lane_free(lane);
+		return r;
+	}
+	pthread_mutex_lock(&p->lock);
+	ring_open_rest(lane->ring);
+	lane_grant(lane);
+	planner_kick(p);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
 int pipeline_lane_new(struct lane **ret, struct pipeline *p, const struct lane_request *request,
 	struct control_lane *reply, int ret_fds[3], char *text, size_t size)
 {
@@ -366,20 +394,16 @@ int pipeline_lane_new(struct lane **ret, struct pipeline *p, const struct lane_r
 	r = build(lane, request, &moved, text, size);
 	if (r == 0)
 		r = dup_fds(lane, ret_fds);
-	if (r < 0)
-		goto fail;
-	pthread_mutex_lock(&p->lock);
-	lane_fill_reply(lane, moved, reply);
-	r = enroll(lane, request);
-	pthread_mutex_unlock(&p->lock);
+	if (r < 0) {
+		lane_destroy(lane);
+		return r;
+	}
+	r = start(lane, request, moved, reply, text, size);
 	if (r < 0) {
 		for (int i = 0; i < 3; i++)
 			fd_close(ret_fds[i]);
-		goto fail;
+		return r;
 	}
 	*ret = lane;
 	return 0;
-fail:
-	lane_destroy(lane);
-	return r;
 }

@@ -35,9 +35,11 @@ struct ring {
 	uint8_t *control;
 	int payload_fd; /* read-only */
 	int control_fd;
+	int writer_fd; /* until ring_reserve_rest */
 
-	/* owned by the publishing thread (the pipeline's lock) */
+	/* guarded by the pipeline's lock */
 	uint64_t published;
+	uint32_t reserved; /* slots whose memory is there */
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
@@ -103,42 +105,45 @@ int ring_size(const struct ring_shape *shape, uint64_t *ret)
 	return 0;
 }
 
-static int reserve(int fd, uint64_t bytes, const char *what, char *text, size_t size)
+/* Reserves [offset, offset + bytes) of fd. */
+static int reserve(int fd, uint64_t offset, uint64_t bytes)
 {
-	uint64_t available = memory_available();
-	int r = bytes > available ? -ENOMEM : 0;
+	int r;
 
-	if (r == 0) {
-		do {
-			r = fallocate(fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
-		} while (r == -EINTR);
-	}
-	if (r < 0)
-		snprintf(text, size,
-			"%s needs %.1f MiB of memory and %.1f MiB are available: %s; ask for fewer "
-			"slots, a smaller batch or a smaller image",
-			what, (double)bytes / 1048576.0, (double)available / 1048576.0,
-			strerror(-r));
+	do {
+		r = fallocate(fd, 0, (off_t)offset, (off_t)bytes) < 0 ? -errno : 0;
+	} while (r == -EINTR);
 	return r;
 }
 
-/* A memfd of `bytes` reserved bytes, mapped writable. */
-static int make_memory(
-	const char *name, uint64_t bytes, int *ret_fd, uint8_t **ret_map, char *text, size_t size)
+static int no_room(uint64_t bytes, uint64_t available, int error, char *text, size_t size)
+{
+	snprintf(text, size,
+		"the ring needs %.1f MiB of memory and %.1f MiB are available: %s; ask for fewer "
+		"slots, a smaller batch or a smaller image",
+		(double)bytes / 1048576.0, (double)available / 1048576.0, strerror(-error));
+	return error;
+}
+
+/* A memfd of `bytes` bytes, of which the first `now` are reserved, mapped writable. */
+static int make_memory(const char *name, uint64_t bytes, uint64_t now, int *ret_fd,
+	uint8_t **ret_map, char *text, size_t size)
 {
 	CLEANUP(fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	uint64_t available = memory_available();
 	void *map;
-	int r;
+	int r = 0;
 
-	if (fd < 0) {
+	if (bytes > available)
+		return no_room(bytes, available, -ENOMEM, text, size);
+	if (fd < 0 || fchmod(fd, 0400) < 0 || ftruncate(fd, (off_t)bytes) < 0) {
 		r = -errno;
-		snprintf(text, size, "memfd_create failed: %s", strerror(-r));
+		snprintf(text, size, "making a memfd failed: %s", strerror(-r));
 		return r;
 	}
-	fchmod(fd, 0400);
-	r = reserve(fd, bytes, name, text, size);
+	r = reserve(fd, 0, now);
 	if (r < 0)
-		return r;
+		return no_room(bytes, available, r, text, size);
 	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
 		r = -errno;
@@ -212,32 +217,36 @@ static int seal(struct ring *ring, int fd)
 int ring_new(struct ring **ret, const struct ring_shape *shape, char *text, size_t size)
 {
 	struct ring *ring = calloc(1, sizeof(*ring));
-	CLEANUP(fd_closep) int fd = -1;
+	const struct ring_header *h;
 	int r;
 
 	if (!ring)
 		return -ENOMEM;
 	ring->payload_fd = -1;
 	ring->control_fd = -1;
+	ring->writer_fd = -1;
+	ring->reserved = 1;
+	h = &ring->header;
 	r = layout(shape, &ring->header, ring->extents);
 	if (r < 0) {
 		snprintf(text, size, "a ring of %u slots of this batch is too large", shape->slots);
 		goto fail;
 	}
-	r = make_memory("feeder-ring", ring->header.total_size, &fd, &ring->payload, text, size);
+	r = make_memory("feeder-ring", h->total_size, h->slot_offset + h->slot_stride,
+		&ring->writer_fd, &ring->payload, text, size);
 	if (r < 0)
 		goto fail;
-	place_memory(ring->payload, ring->header.total_size, shape->numa_node);
-	r = make_memory("feeder-control", ring->header.control_size, &ring->control_fd,
+	place_memory(ring->payload, h->total_size, shape->numa_node);
+	r = make_memory("feeder-control", h->control_size, h->control_size, &ring->control_fd,
 		&ring->control, text, size);
 	if (r < 0)
 		goto fail;
 	write_fields(shape, &ring->header, ring->payload);
 	if (ring->header.flags & RING_PAYLOAD_RW)
-		ring->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		ring->payload_fd = fcntl(ring->writer_fd, F_DUPFD_CLOEXEC, 0);
 	else
-		ring->payload_fd = reopen_read_only(fd);
-	r = ring->payload_fd < 0 ? -errno : seal(ring, fd);
+		ring->payload_fd = reopen_read_only(ring->writer_fd);
+	r = ring->payload_fd < 0 ? -errno : seal(ring, ring->writer_fd);
 	if (r < 0) {
 		snprintf(text, size, "sealing the ring failed: %s", strerror(-r));
 		goto fail;
@@ -259,7 +268,23 @@ void ring_free(struct ring *ring)
 		munmap(ring->control, ring->header.control_size);
 	fd_close(ring->payload_fd);
 	fd_close(ring->control_fd);
+	fd_close(ring->writer_fd);
 	free(ring);
+}
+
+int ring_reserve_rest(struct ring *ring, char *text, size_t size)
+{
+	const struct ring_header *h = &ring->header;
+	uint64_t offset = h->slot_offset + h->slot_stride;
+	int r = reserve(ring->writer_fd, offset, h->total_size - offset);
+
+	ring->writer_fd = fd_close(ring->writer_fd);
+	return r < 0 ? no_room(h->total_size, memory_available(), r, text, size) : 0;
+}
+
+void ring_open_rest(struct ring *ring)
+{
+	ring->reserved = ring->header.slots;
 }
 
 int ring_payload_fd(const struct ring *ring)
@@ -293,7 +318,7 @@ bool ring_slot_free(const struct ring *ring, uint64_t n)
 {
 	uint64_t before = n > ring->header.slots ? n - ring->header.slots : 0;
 
-	if (before > ring->published)
+	if (before > ring->published || ring_slot_of(n, ring->header.slots) >= ring->reserved)
 		return false;
 	return ring_load_acquire(release_word(ring, n)) == (uint32_t)before; /* E2 */
 }

@@ -40,10 +40,16 @@ struct ring;
 /* Payload bytes of the shape; -EOVERFLOW. */
 int ring_size(const struct ring_shape *shape, uint64_t *ret);
 /*
- * Makes and seals both memfds, with all memory reserved, so that no later touch can fail.
- * -ENOMEM or -ENOSPC with a sentence that gives the needed bytes.
+ * Makes and seals both memfds. Memory is reserved, so that no later touch can fail: here that of
+ * the first slot, which may be used at once; ring_reserve_rest does the others (about a fifth of a
+ * second a GiB) while the first batch is already being decoded. -ENOMEM or -ENOSPC with a sentence
+ * that gives the needed and the available bytes.
  */
 int ring_new(struct ring **ret, const struct ring_shape *shape, char *text, size_t size);
+/* Once, by the thread that made the ring, before the ring is handed to a client. */
+int ring_reserve_rest(struct ring *ring, char *text, size_t size);
+/* After it, under the lock that guards ring_slot_free: all slots may be used. */
+void ring_open_rest(struct ring *ring);
 void ring_free(struct ring *ring);
 
 /* The ring's own descriptors; dup them to give away. The payload one is opened read-only. */

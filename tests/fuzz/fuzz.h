@@ -17,13 +17,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REQUIRE(condition)                                                                     \
-	do {                                                                                   \
-		if (!(condition)) {                                                            \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__,      \
-				#condition);                                                   \
-			abort();                                                               \
-		}                                                                              \
+#define REQUIRE(condition)                                                                \
+	do {                                                                              \
+		if (!(condition)) {                                                       \
+			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, \
+				#condition);                                              \
+			abort();                                                          \
+		}                                                                         \
 	} while (0)
 
 /* Bytes that are taken from the front; past the end there are zeros. */

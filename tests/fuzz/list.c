@@ -76,7 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static int root = -1;
 	static const struct dataset_options options = { .cache_dir = NULL };
 	char text[SENTENCE_MAX] = "";
-	struct scan s = { .display = "set.tsv", .format = "list", .options = &options, .text = text,
+	struct scan s = { .display = "set.tsv",
+		.format = "list",
+		.options = &options,
+		.text = text,
 		.size = sizeof(text) };
 	struct lines lines = { .text = NULL };
 	struct image image = { .base = NULL };

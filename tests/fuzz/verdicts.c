@@ -49,7 +49,8 @@ static void load(const struct place *p, uint64_t count, uint64_t checksum)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct place place = { .dirfd = -1, .stem = "fuzz", .shown = (char[]){ "fuzz" } };
+	static char shown[] = "fuzz";
+	static struct place place = { .dirfd = -1, .stem = "fuzz", .shown = shown };
 	struct verdicts_header h;
 	uint8_t *copy;
 

@@ -160,9 +160,12 @@ static bool answer_of(struct victim *v, uint32_t serial, int wait_ms, struct con
 			return false;
 		v->answers++;
 		v->refusals += ret->header.type == CONTROL_ERROR;
-		if (serial && ret->header.serial == serial && ret->header.type != CONTROL_PROGRESS)
-			return ret->header.type != CONTROL_ERROR;
+		bool mine = ret->header.serial == serial && ret->header.type != CONTROL_PROGRESS;
+		if (mine && ret->header.type != CONTROL_ERROR)
+			return true;
 		control_packet_close(ret);
+		if (mine)
+			return false;
 	}
 	return false;
 }
@@ -324,7 +327,7 @@ static size_t load(struct victim *v, struct shot *shot)
 	size_t size;
 
 	shot->header = (struct control_header){ .serial = ++v->serial };
-	switch (chance() % 8) {
+	switch (chance() % 16) {
 	case 0:
 		size = one_in(4) ? chance() % sizeof(*shot) : chance() % 64;
 		noise(shot, size);
@@ -382,6 +385,7 @@ static void attack_packets(struct victim *v, uint64_t count)
 {
 	struct control_packet *packet = calloc(1, sizeof(*packet));
 	struct shot *shot = calloc(1, sizeof(*shot));
+	int patience = 0; /* ms for an answer before the next shot; each is answered, or the end */
 
 	while (v->packets < count) {
 		struct pollfd p = { .events = POLLOUT };
@@ -389,7 +393,8 @@ static void attack_packets(struct victim *v, uint64_t count)
 		if (v->fd < 0) {
 			enter(v, chance() % 4, packet);
 			control_packet_close(packet);
-			v->deaf = one_in(4);
+			v->deaf = one_in(8);
+			patience = one_in(4) ? 0 : 20;
 		}
 		int r = fire(v, shot, load(v, shot));
 		p.fd = v->fd;
@@ -397,8 +402,8 @@ static void attack_packets(struct victim *v, uint64_t count)
 			poll(&p, 1, 100);
 		else if (r < 0 && r != -EMSGSIZE && r != -ENOBUFS)
 			leave(v);
-		if (v->fd >= 0 && !v->deaf)
-			answer_of(v, 0, 0, packet);
+		if (v->fd >= 0 && !v->deaf && answer_of(v, v->serial, patience, packet))
+			control_packet_close(packet);
 		if (v->fd >= 0 && one_in(40))
 			leave(v);
 		if (one_in(64)) /* the unsealed memfd changes its size under whoever looks */

@@ -313,12 +313,13 @@ static double median(double *values, unsigned int count)
 static int run_rounds(struct drain *d)
 {
 	struct bench_result *r = d->result;
-	double ratios[ROUNDS], limits[ROUNDS], wall = 0;
-	uint64_t rounds = d->total < ROUNDS ? d->total : ROUNDS;
+	double ratios[ROUNDS], limits[ROUNDS], wall = d->seconds;
+	uint64_t batches = d->total - d->done;
+	uint64_t rounds = batches < ROUNDS ? batches : ROUNDS;
 	int status = EXIT_DONE;
 
 	for (uint64_t i = 0; i < rounds && status == EXIT_DONE; i++)
-		status = run_round(d, d->total * (i + 1) / rounds - d->total * i / rounds, &wall);
+		status = run_round(d, batches * (i + 1) / rounds - batches * i / rounds, &wall);
 	if (status != EXIT_DONE)
 		return status;
 	for (unsigned int i = 0; i < r->rounds; i++) {
@@ -416,8 +417,12 @@ static int run(struct drain *d)
 	d->client_cpu_start = process_cpu_ns();
 	d->total = o->steps ? o->steps : d->info.steps + (o->epochs - 1) * d->info.steps_epoch;
 	if (o->limit) {
+		/* the first batch is not part of a round: its time is that from an empty ring */
+		if (d->total > 1)
+			status = drain_some(d, 1);
 		d->crops = limit_crops_new(o->dataset, daemon_workers(d));
-		status = d->crops ? run_rounds(d) : say(-ENOMEM, EXIT_FINDING);
+		if (status == EXIT_DONE)
+			status = d->crops ? run_rounds(d) : say(-ENOMEM, EXIT_FINDING);
 	} else {
 		start = now_ns();
 		status = drain_some(d, d->total);

@@ -132,7 +132,7 @@ static void put_case(FILE *out, const struct snapshot *s, const struct stats_cas
 		view_lane_label(label, lane);
 	else
 		snprintf(label, sizeof(label), "lane %" PRIu64, c->lane);
-	fprintf(out, "%s: sample %" PRIu64 " %s: %s: %s (%u time%s, last in epoch %" PRIu64 ")\n",
+	fprintf(out, "%s: sample %" PRIu64 " %s: %s: %s (%u time%s, first in epoch %" PRIu64 ")\n",
 		label, c->id, text_clean(path, sizeof(path), c->path), text_status(c->status),
 		text_clean(text, sizeof(text), c->text), c->count, c->count == 1 ? "" : "s",
 		c->epoch);

@@ -48,6 +48,12 @@ static struct ring *make(const struct ring_shape *s)
 
 	if (ring_new(&ring, s, text, sizeof(text)) < 0)
 		fail_msg("%s", text);
+	/* until the rest is reserved, only the first slot may be used */
+	assert_true(ring_slot_free(ring, 1));
+	assert_false(ring_slot_free(ring, 2));
+	assert_int_equal(ring_reserve_rest(ring, text, sizeof(text)), 0);
+	ring_open_rest(ring);
+	assert_true(ring_slot_free(ring, 2));
 	return ring;
 }
 

@@ -117,7 +117,7 @@ static void a05_a67_errors_count_reasons_and_name_files(void **state)
 		"truncated\n",
 		"train:/data/x:0 rank 0: sample 12 a/b\\xff\"\\.jpg: truncated: ends after 95 of "
 		"100 "
-		"bytes (2 times, last in epoch 1)\n",
+		"bytes (2 times, first in epoch 1)\n",
 		"sample 14 a/d.jpg: empty: 0 bytes");
 	end(&p);
 }
