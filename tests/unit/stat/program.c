@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@ struct answer {
 	struct snapshot *snapshot;
 	uint16_t major; /* of the hello; 0: ours */
 };
+
+/* Guards the snapshot: the fake daemon's thread reads it while the test changes it. */
+static pthread_mutex_t sample_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int on_packet(struct fake *fake, int fd, const struct control_packet *packet, void *context)
 {
@@ -39,8 +43,11 @@ static int on_packet(struct fake *fake, int fd, const struct control_packet *pac
 	}
 	if (packet->header.type == CONTROL_STATS && a->snapshot) {
 		struct control_stats_reply reply = { .size = sizeof(reply) };
-		int segment = sample_segment(a->snapshot);
+		int segment;
 
+		pthread_mutex_lock(&sample_lock);
+		segment = sample_segment(a->snapshot);
+		pthread_mutex_unlock(&sample_lock);
 		fcntl(segment, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
 		control_send(fd, CONTROL_STATS | CONTROL_REPLY, packet->header.serial, &reply,
 			sizeof(reply), NULL, 0, &segment, 1);
@@ -165,7 +172,9 @@ static void what_can_be_printed_is_zero(void **state)
 	static struct ran r;
 
 	(void)state;
+	pthread_mutex_lock(&sample_lock);
 	sample_new(&s, 2);
+	pthread_mutex_unlock(&sample_lock);
 	RUN(&r, "json", "--socket", fake->path);
 	expect(&r, 0, "{\"schema\":\"feeder-stat/1\",\"socket\":\"/tmp/feeder-fake-", "");
 	RUN(&r, "metrics", "--socket", fake->path);
@@ -184,12 +193,16 @@ static void what_can_be_printed_is_zero(void **state)
 	assert_non_null(strstr(strstr(r.out, "LIMIT") + 1, "LIMIT")); /* twice */
 	RUN(&r, "health", "--socket", fake->path);
 	expect(&r, 0, "ok; library 0.1.0, daemon 0.1.0", "");
+	pthread_mutex_lock(&sample_lock);
 	s.header.draining = 1;
+	pthread_mutex_unlock(&sample_lock);
 	RUN(&r, "health", "--socket", fake->path);
 	expect(&r, 1, "unwell: the daemon is draining", "");
 	RUN(&r, "json", "--socket", fake->path);
 	expect(&r, 0, "\"draining\":true", "");
+	pthread_mutex_lock(&sample_lock);
 	s.header.lane_count = 0;
+	pthread_mutex_unlock(&sample_lock);
 	RUN(&r, "why", "--once", "--socket", fake->path);
 	expect(&r, 0, "", "no lane is open");
 	assert_string_equal(r.out, "");
@@ -229,7 +242,9 @@ static void a_reader_that_went_away_ends_it_quietly(void **state)
 	static struct ran r;
 
 	(void)state;
+	pthread_mutex_lock(&sample_lock);
 	sample_new(&s, 1);
+	pthread_mutex_unlock(&sample_lock);
 	run(&r, true, arguments);
 	expect(&r, 0, "", "");
 	assert_string_equal(r.err, "");
@@ -248,7 +263,9 @@ static void an_interrupt_ends_a_wait(void **state)
 	pid_t pid;
 
 	(void)state;
+	pthread_mutex_lock(&sample_lock);
 	sample_new(&s, 1);
+	pthread_mutex_unlock(&sample_lock);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
