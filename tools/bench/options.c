@@ -222,7 +222,7 @@ static int take(struct bench_options *o, int option, const char *value, const ch
 		fputs(help, stdout);
 		return EXIT_DONE + 1;
 	case O_LATER:
-		return usage("%s is not in this version of feeder", argument);
+		return usage("--%s is not in this version of feeder", argument);
 	default:
 		return usage("unknown or incomplete option %s", argument);
 	}
@@ -249,11 +249,12 @@ int bench_options_parse(struct bench_options *ret, int argc, char **argv)
 		.accumulate = 1,
 		.tail = FEEDER_TAIL_PAD,
 	};
-	int option, r;
+	int option, r, index = 0;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		const char *argument = argv[optind - 1];
+	while ((option = getopt_long(argc, argv, "h", options, &index)) != -1) {
+		/* the name for errors: of a known option its own, else what was typed */
+		const char *argument = option > 255 ? options[index].name : argv[optind - 1];
 
 		r = take(&o, option == 'h' ? O_HELP : option, optarg, argument);
 		if (r)
