@@ -104,9 +104,12 @@ int control_receive(int fd, struct control_packet *packet, int flags)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	if (n == 0)
-		return 0;
+	/* a packet without bytes looks like the end of the stream, but may carry descriptors */
 	take_fds(&msg, packet);
+	if (n == 0) {
+		control_packet_close(packet);
+		return 0;
+	}
 	if ((size_t)n < sizeof(packet->header) || (msg.msg_flags & MSG_TRUNC) ||
 		packet->header.size != (size_t)n || packet->header.zero != 0) {
 		control_packet_close(packet);

@@ -164,6 +164,7 @@ struct control_open_lane {
 	uint32_t zero;
 	uint64_t max_batches; /* plan no more than this many; 0: no end */
 	uint64_t max_epochs;  /* plan to the end of the so manieth epoch; 0: no end */
+	uint64_t epoch;       /* where it starts without a cursor */
 };
 
 /* Reply, with three descriptors: payload memfd, control memfd, doorbell eventfd. */

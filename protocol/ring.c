@@ -32,6 +32,22 @@ int ring_futex_wait(const uint32_t *word, uint32_t seen, uint64_t timeout_ns)
 	return -errno;
 }
 
+const char *ring_state_name(uint32_t state)
+{
+	switch (state) {
+	case RING_RUNNING:
+		return "running";
+	case RING_DRAINING:
+		return "draining";
+	case RING_FAILED:
+		return "failed";
+	case RING_CLOSED:
+		return "closed";
+	default:
+		return "unknown";
+	}
+}
+
 void ring_futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);

@@ -218,6 +218,9 @@ static inline uint32_t ring_slot_of(uint64_t n, uint32_t slots)
 int ring_futex_wait(const uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 void ring_futex_wake(uint32_t *word);
 
+/* "running", …; "unknown" of a later version's. */
+const char *ring_state_name(uint32_t state);
+
 /*
  * A consumer's map of a ring. ring_map checks seals, sizes and every offset of the header once
  * and copies it, so that a hostile or newer daemon cannot lead the client out of the mapping.

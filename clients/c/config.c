@@ -125,14 +125,14 @@ int fdr_config_message(struct control_open_lane *ret, const struct feeder_lane_c
 		.numa_node = config->numa_node,
 		.weight = config->weight,
 		.max_batches = config->max_batches,
+		.max_epochs = config->max_epochs,
+		.epoch = config->epoch,
 	};
 	if (ret->order == 0)
 		ret->order = config->train ? FEEDER_ORDER_TORCH : FEEDER_ORDER_SEQUENTIAL;
 	if (ret->bad == 0)
 		ret->bad = config->train ? FEEDER_BAD_SUBSTITUTE : FEEDER_BAD_MASK;
 	/* the daemon counts from where the lane opens, which without a cursor is epoch 0 */
-	if (config->max_epochs)
-		ret->max_epochs = config->max_epochs + (config->cursor ? 0 : config->epoch);
 	if (config->cursor) {
 		ret->cursor_size = (uint32_t)config->cursor_size;
 		memcpy(ret->cursor, config->cursor, config->cursor_size);

@@ -211,11 +211,6 @@ int fdr_lane_moved(struct feeder_lane *lane, const struct control_lane *reply)
 
 /* ---- open and close ---- */
 
-static bool takes_ids(const struct feeder_lane_config *config)
-{
-	return config->order == FEEDER_ORDER_IDS || config->order == FEEDER_ORDER_DATALOADER;
-}
-
 static int request(struct feeder_lane *lane, const struct feeder_lane_config *config)
 {
 	struct control_open_lane body;
@@ -313,6 +308,7 @@ static int open_lane(struct feeder_lane *lane, const struct feeder_lane_config *
 	}
 	list_append(&lane->f->lanes, &lane->link);
 	lane->at_start = !config->cursor;
+	lane->at_epoch = config->epoch;
 	return 0;
 }
 
@@ -334,14 +330,6 @@ int feeder_lane_open(struct feeder_lane **ret, struct feeder *f, const char *pat
 	if (r < 0) {
 		lane_free(lane);
 		return r;
-	}
-	/* an order of ids waits for feeder_set_epoch_ids */
-	if (!config.cursor && config.epoch > 0 && !takes_ids(&config)) {
-		r = feeder_set_epoch(lane, config.epoch);
-		if (r < 0) {
-			feeder_lane_close(lane);
-			return r;
-		}
 	}
 	*ret = lane;
 	return 0;

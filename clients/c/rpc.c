@@ -110,38 +110,37 @@ static int fail_refused(struct feeder *f)
 
 /* ---- packets that nobody waits for ---- */
 
+/* The daemon has ended a lane; text, of an event, may lack its end. */
+static void end_lane(
+	struct feeder *f, uint32_t handle, int code, char *text, size_t size, const char *unsaid)
+{
+	struct feeder_lane *lane = fdr_lane_find(f, handle);
+
+	text[size - 1] = '\0';
+	if (lane)
+		fdr_lane_fail(lane, code, text[0] ? text : unsaid);
+}
+
 static void lane_event(struct feeder *f)
 {
 	struct control_error body;
-	struct feeder_lane *lane;
 
-	if (control_body(f->packet, &body, sizeof(body), NULL, NULL) < 0) {
+	if (control_body(f->packet, &body, sizeof(body), NULL, NULL) < 0)
 		f->dead = -EPROTO;
-		return;
-	}
-	lane = fdr_lane_find(f, body.lane);
-	if (!lane)
-		return;
-	body.text[sizeof(body.text) - 1] = '\0';
-	fdr_lane_fail(lane, error_code(body.code),
-		body.text[0] ? body.text : "the daemon ended the lane and did not say why");
+	else
+		end_lane(f, body.lane, error_code(body.code), body.text, sizeof(body.text),
+			"the daemon ended the lane and did not say why");
 }
 
 static void lane_lost(struct feeder *f)
 {
 	struct control_lane_lost body;
-	struct feeder_lane *lane;
 
-	if (control_body(f->packet, &body, sizeof(body), NULL, NULL) < 0) {
+	if (control_body(f->packet, &body, sizeof(body), NULL, NULL) < 0)
 		f->dead = -EPROTO;
-		return;
-	}
-	lane = fdr_lane_find(f, body.lane);
-	if (!lane)
-		return;
-	body.text[sizeof(body.text) - 1] = '\0';
-	fdr_lane_fail(lane, -ESTALE,
-		body.text[0] ? body.text : "a newer attach of this rank took the lane over");
+	else
+		end_lane(f, body.lane, -ESTALE, body.text, sizeof(body.text),
+			"a newer attach of this rank took the lane over");
 }
 
 static void settle_pending(struct feeder *f, uint32_t serial)

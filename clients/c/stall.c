@@ -13,20 +13,6 @@
 
 #define ANSWER_MS 1000
 
-static const char *state_name(uint32_t state)
-{
-	switch (state) {
-	case RING_RUNNING:
-		return "running";
-	case RING_DRAINING:
-		return "draining";
-	case RING_FAILED:
-		return "failed";
-	default:
-		return "closed";
-	}
-}
-
 /* A counter by its place in the snapshot; 0 where the daemon is older than it. */
 static uint64_t counter(int fd, const struct stats_header *header, uint32_t index)
 {
@@ -84,6 +70,6 @@ int fdr_fail_stalled(struct feeder_lane *lane, uint64_t waited_ns)
 		"the "
 		"daemon at %s: %s",
 		lane->path, (unsigned long long)lane->next, lane->name,
-		(unsigned long long)(waited_ns / NS_PER_MS), state_name(state), lane->f->path,
+		(unsigned long long)(waited_ns / NS_PER_MS), ring_state_name(state), lane->f->path,
 		doing);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define WINDOW_NS    (10 * NS_PER_SEC)
 #define WINDOW_LINES 20
@@ -37,20 +38,6 @@ void log_set_level(enum log_level level)
 	least = level;
 }
 
-/* Bytes of the UTF-8 character at p, 0 where there is none (or a C1 control). */
-static size_t utf8_length(const unsigned char *p)
-{
-	size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < length; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((p[0] == 0xc2 && length && p[1] < 0xa0) || (p[0] == 0xe0 && length && p[1] < 0xa0))
-		return 0;
-	return length;
-}
-
 void log_escape(char *ret, size_t size, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -59,7 +46,7 @@ void log_escape(char *ret, size_t size, const char *text)
 	if (size == 0)
 		return;
 	while (*p) {
-		size_t length = *p >= 0x80 ? utf8_length(p) : *p >= 0x20 && *p != 0x7f ? 1 : 0;
+		size_t length = utf8_printable(p);
 
 		if (used + (length ? length : 4) >= size)
 			break;

@@ -46,6 +46,12 @@ static int check_filesystem(const char *directory, char *warning, char *text, si
 	case NFS_SUPER_MAGIC:
 	case CIFS_SUPER_MAGIC:
 	case SMB_SUPER_MAGIC:
+	case 0xfe534d42: /* SMB 2 and 3 */
+	case 0x0bd00bd0: /* Lustre */
+	case 0x47504653: /* GPFS */
+	case 0x00c36400: /* Ceph */
+	case 0x5346414f: /* AFS */
+	case 0x01021997: /* 9p */
 		snprintf(text, size,
 			"the socket's directory %s is on a network file system, where sockets and "
 			"locks of this node do not work: choose one on a local tmpfs, as /run",

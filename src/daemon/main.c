@@ -60,6 +60,22 @@ static void limit_exit(void)
 	alarm(STOP_SECONDS);
 }
 
+/* The loop has ended, and nothing reads the signals any more while threads are waited for. */
+static void end_by_signal(const struct daemon *d)
+{
+	struct sigaction action = { .sa_handler = out_of_time };
+	sigset_t set;
+
+	sigaction(SIGTERM, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	if (!d->options.private_daemon) {
+		sigaction(SIGINT, &action, NULL);
+		sigaddset(&set, SIGINT);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static void stop(struct daemon *d)
 {
 	if (control_draining(d->control)) {
@@ -276,6 +292,7 @@ int main(int argc, char **argv)
 		status = loop_run(d.loop) < 0;
 		if (!control_draining(d.control))
 			limit_exit();
+		end_by_signal(&d);
 	}
 	deinit(&d);
 	return status;

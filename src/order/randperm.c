@@ -113,10 +113,14 @@ static void inside_out_targets(struct mt19937 *mt, uint64_t i, uint64_t targets[
 	}
 }
 
-int randperm_inside_out(uint32_t *ids, uint64_t n, uint32_t seed, const atomic_bool *stop)
+/* ids are uint32_t, or uint64_t if wide, which is a constant of each caller. */
+static inline __attribute__((always_inline)) int inside_out(
+	void *ids, uint64_t n, uint32_t seed, const atomic_bool *stop, const bool wide)
 {
 	struct mt19937 mt;
 	uint64_t targets[WIDE_N];
+	uint32_t *narrow_ids = ids;
+	uint64_t *wide_ids = ids;
 
 	mt19937_seed(&mt, seed);
 	for (uint64_t i = 0; i < n;) {
@@ -126,39 +130,31 @@ int randperm_inside_out(uint32_t *ids, uint64_t n, uint32_t seed, const atomic_b
 			return -ECANCELED;
 		inside_out_targets(&mt, i, targets);
 		for (unsigned int k = 0; k < count; k++, i++) {
-			uint32_t *other = ids + targets[k];
+			uint64_t to = targets[k];
 
 			if (k + AHEAD < count)
-				__builtin_prefetch(ids + targets[k + AHEAD], 1);
-			if (targets[k] != i)
-				ids[i] = *other;
-			*other = (uint32_t)i;
+				__builtin_prefetch(
+					(char *)ids + targets[k + AHEAD] * (wide ? 8 : 4), 1);
+			if (wide) {
+				if (to != i)
+					wide_ids[i] = wide_ids[to];
+				wide_ids[to] = i;
+			} else {
+				if (to != i)
+					narrow_ids[i] = narrow_ids[to];
+				narrow_ids[to] = (uint32_t)i;
+			}
 		}
 	}
 	return 0;
 }
 
+int randperm_inside_out(uint32_t *ids, uint64_t n, uint32_t seed, const atomic_bool *stop)
+{
+	return inside_out(ids, n, seed, stop, false);
+}
+
 int randperm_inside_out_wide(uint64_t *ids, uint64_t n, uint32_t seed, const atomic_bool *stop)
 {
-	struct mt19937 mt;
-	uint64_t targets[WIDE_N];
-
-	mt19937_seed(&mt, seed);
-	for (uint64_t i = 0; i < n;) {
-		unsigned int count = n - i < WIDE_N ? (unsigned int)(n - i) : WIDE_N;
-
-		if (stop_asked(stop))
-			return -ECANCELED;
-		inside_out_targets(&mt, i, targets);
-		for (unsigned int k = 0; k < count; k++, i++) {
-			uint64_t *other = ids + targets[k];
-
-			if (k + AHEAD < count)
-				__builtin_prefetch(ids + targets[k + AHEAD], 1);
-			if (targets[k] != i)
-				ids[i] = *other;
-			*other = i;
-		}
-	}
-	return 0;
+	return inside_out(ids, n, seed, stop, true);
 }

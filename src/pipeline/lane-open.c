@@ -78,7 +78,7 @@ int lane_take_cursor(const struct lane_request *request, const void *bytes, size
 	struct cursor *ret, char *text, size_t size)
 {
 	const struct control_open_lane *open = request->open;
-	struct cursor c = { .order = open->order, .seed = open->seed };
+	struct cursor c = { .order = open->order, .seed = open->seed, .epoch = open->epoch };
 	int r;
 
 	memcpy(c.fingerprint, dataset_fingerprint(request->dataset), sizeof(c.fingerprint));
@@ -191,6 +191,12 @@ static int make_shape(struct pipeline *p, const struct lane_request *request,
 	return 0;
 }
 
+/* Twice what is planned at once: after a seek the old ones may be held a while. */
+static unsigned int batches_of(uint32_t slots)
+{
+	return 2 * (slots + BATCHES_AHEAD);
+}
+
 int pipeline_lane_size(struct pipeline *p, const struct lane_request *request, uint64_t *ret_bytes,
 	char *text, size_t size)
 {
@@ -206,6 +212,10 @@ int pipeline_lane_size(struct pipeline *p, const struct lane_request *request, u
 	r = make_shape(p, request, &recipe, &shape, text, size);
 	if (r == 0)
 		r = ring_size(&shape, ret_bytes);
+	/* its tickets take memory too, much of it for large batches of small images */
+	if (r == 0)
+		*ret_bytes +=
+			batches_of(shape.slots) * (uint64_t)shape.capacity * sizeof(struct ticket);
 	if (r == -EOVERFLOW)
 		snprintf(text, size, "a ring of this batch and size is too large");
 	recipe_deinit(&recipe);
@@ -225,8 +235,7 @@ static int open_outside(const struct read_tree *tree, const char *path)
 
 static int make_batches(struct lane *lane, uint32_t slots)
 {
-	/* twice what is planned at once: after a seek the old ones may be held a while */
-	lane->batch_count = 2 * (slots + BATCHES_AHEAD);
+	lane->batch_count = batches_of(slots);
 	lane->batches = calloc(lane->batch_count, sizeof(*lane->batches));
 	if (!lane->batches)
 		return -ENOMEM;
@@ -297,7 +306,7 @@ static int dup_fds(const struct lane *lane, int ret_fds[3])
 			int r = -errno;
 
 			while (i-- > 0)
-				fd_close(ret_fds[i]);
+				ret_fds[i] = fd_close(ret_fds[i]);
 			return r;
 		}
 	}
@@ -401,7 +410,7 @@ int pipeline_lane_new(struct lane **ret, struct pipeline *p, const struct lane_r
 	r = start(lane, request, moved, reply, text, size);
 	if (r < 0) {
 		for (int i = 0; i < 3; i++)
-			fd_close(ret_fds[i]);
+			ret_fds[i] = fd_close(ret_fds[i]);
 		return r;
 	}
 	*ret = lane;

@@ -317,12 +317,14 @@ void pipeline_lane_free(struct lane *lane)
 	lane->stopped = true;
 	LIST_FOR_EACH_SAFE (node, tmp, &lane->planned)
 		batch_drop(CONTAINER_OF(node, struct batch, link));
-	if (ring_state(lane->ring) != RING_FAILED)
+	/* of a lane that failed or drained, what was published is still to be read */
+	if (ring_state(lane->ring) == RING_RUNNING)
 		ring_set_state(lane->ring, RING_CLOSED);
 	pthread_mutex_unlock(&p->lock);
 	reader_cancel(p->reader, &lane->tree);
 	pthread_mutex_lock(&p->lock);
-	while (lane->outstanding > 0)
+	/* after the last lane is freed there is nobody to send events to */
+	while (lane->outstanding > 0 || p->sending > 0)
 		pthread_cond_wait(&p->drained, &p->lock);
 	list_remove(&lane->link);
 	p->lane_count--;

@@ -191,7 +191,7 @@ struct pipeline {
 	pthread_cond_t work;     /* workers: a ticket became ready, or stopping */
 	pthread_cond_t inactive; /* workers above active_workers */
 	pthread_cond_t plan;     /* planner: something changed (CLOCK_MONOTONIC) */
-	pthread_cond_t drained;  /* pipeline_lane_free: a ticket came back */
+	pthread_cond_t drained;  /* pipeline_lane_free: a ticket came back, events were sent */
 	struct list lanes;
 	struct list jobs;
 	uint64_t next_lane;
@@ -203,6 +203,7 @@ struct pipeline {
 	bool bytes_wanted;    /* the planner could not get a buffer for a sample that has a slot */
 	uint64_t bytes_freed; /* since then */
 	bool events;          /* some lane's event is owed */
+	unsigned int sending; /* threads inside lane_event */
 	bool planner_started;
 	bool stopping;
 };

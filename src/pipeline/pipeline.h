@@ -92,7 +92,11 @@ int pipeline_lane_size(struct pipeline *p, const struct lane_request *request, u
  */
 int pipeline_lane_new(struct lane **ret, struct pipeline *p, const struct lane_request *request,
 	struct control_lane *reply, int ret_fds[3], char *text, size_t size);
-/* Drops the lane: waits for its tickets in decode and cancels its reads (bounded). */
+/*
+ * Drops the lane: waits for its tickets in decode and cancels its reads (bounded). No lane_event is
+ * under way when it returns. state → CLOSED, but for one that failed or drained: what it published
+ * is still to be read.
+ */
 void pipeline_lane_free(struct lane *lane);
 
 uint64_t lane_id(const struct lane *lane);

@@ -76,7 +76,8 @@ static void next_epoch(struct lane *lane)
 
 static void ask_ahead(struct lane *lane, uint64_t steps)
 {
-	if (lane->perm_next || order_brings_ids(lane->order) || lane->next_step * 2 < steps)
+	if (lane->perm_next || order_brings_ids(lane->order) || lane->next_step * 2 < steps ||
+		lane->base.epoch + 1 >= lane->end_epoch)
 		return;
 	lane->perm_next = perms_get(lane->pipeline->perms, (int)lane->order, lane->shard.n,
 		lane->seed, lane->base.epoch + 1);

@@ -269,15 +269,25 @@ void pipeline_send_events(struct pipeline *p)
 	unsigned int count = 0;
 
 	pthread_mutex_lock(&p->lock);
+	p->events = false;
 	LIST_FOR_EACH (node, &p->lanes) {
 		struct lane *lane = CONTAINER_OF(node, struct lane, link);
 
-		if (lane->event && count < EVENTS_MAX) {
-			lane->event = false;
-			ids[count++] = lane->id;
+		if (!lane->event)
+			continue;
+		if (count == EVENTS_MAX) {
+			p->events = true;
+			break;
 		}
+		lane->event = false;
+		ids[count++] = lane->id;
 	}
+	p->sending++;
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned int i = 0; i < count; i++)
 		p->config.lane_event(p->config.context, ids[i]);
+	pthread_mutex_lock(&p->lock);
+	if (--p->sending == 0)
+		pthread_cond_broadcast(&p->drained);
+	pthread_mutex_unlock(&p->lock);
 }

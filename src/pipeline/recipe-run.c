@@ -218,11 +218,14 @@ int recipe_run(const struct recipe *recipe, struct bench *bench, const struct sa
 	if (!status && recipe->pixel_digest)
 		ret->pixel_digest = digest_pixels(in->epoch, in->position, in->id_asked,
 			recipe->direct ? place : bench->packed, recipe->packed_bytes, in->label);
-	ret->transform_ns = thread_cpu_ns() - decoded;
+	ret->cpu_ns = thread_cpu_ns();
+	ret->transform_ns = ret->cpu_ns - decoded;
 out:
 	decoder_close(d);
-	if (status && !ret->decode_ns)
-		ret->decode_ns = thread_cpu_ns() - start;
+	if (status && !ret->decode_ns) {
+		ret->cpu_ns = thread_cpu_ns();
+		ret->decode_ns = ret->cpu_ns - start;
+	}
 	return status;
 }
 

@@ -67,6 +67,7 @@ struct sample_result {
 	uint64_t pixel_digest;
 	uint64_t decode_ns; /* thread CPU time */
 	uint64_t transform_ns;
+	uint64_t cpu_ns; /* the thread's CPU clock at the end */
 };
 
 struct sample_input {

@@ -78,7 +78,7 @@ static bool more_urgent(const struct lane *a, const struct lane *b)
 	return held_a * ring_slots(b->ring) < held_b * ring_slots(a->ring);
 }
 
-/* Whether the lane's uid has its share of workers already; one worker is always allowed. */
+/* Whether the lane's uid has its share of workers; one worker is always allowed. */
 static bool over_share(const struct lane *lane)
 {
 	const struct pipeline *p = lane->pipeline;
@@ -95,18 +95,29 @@ static bool over_share(const struct lane *lane)
 	return busy >= (most ? most : 1);
 }
 
-struct ticket *schedule_pick(struct pipeline *p)
+/* The most urgent lane with a ticket; shares: of those whose uid has not had its share. */
+static struct lane *pick_lane(struct pipeline *p, bool shares)
 {
 	struct lane *best = NULL;
-	struct ticket *t;
 
 	LIST_FOR_EACH (node, &p->lanes) {
 		struct lane *lane = CONTAINER_OF(node, struct lane, link);
 
 		if (!list_empty(&lane->ready) && (!best || more_urgent(lane, best)) &&
-			!over_share(lane))
+			!(shares && over_share(lane)))
 			best = lane;
 	}
+	return best;
+}
+
+struct ticket *schedule_pick(struct pipeline *p)
+{
+	struct lane *best = pick_lane(p, true);
+	struct ticket *t;
+
+	/* a share is for when others wait: workers do not idle for it */
+	if (!best)
+		best = pick_lane(p, false);
 	if (!best)
 		return NULL;
 	t = CONTAINER_OF(list_pop(&best->ready), struct ticket, link);

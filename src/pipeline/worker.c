@@ -202,10 +202,9 @@ static void run_one(struct worker *worker, struct ticket *t)
 	status = work_on(worker, t, &result, &fault);
 	pthread_mutex_lock(&p->lock);
 	account(t, &result);
+	if (result.cpu_ns)
+		worker->cpu_ns = result.cpu_ns;
 	t->batch->lane->decoding--;
-	/* a uid at its share of workers may have left others asleep with work for them */
-	if (p->sleeping_workers > 0 && t->batch->lane->worker_share < 100)
-		pthread_cond_signal(&p->work);
 	if (t->batch->zombie)
 		t->batch->lane->stale_decoding--;
 	else if (status)
@@ -234,7 +233,6 @@ void *worker_main(void *arg)
 		t = schedule_pick(p);
 		if (t) {
 			run_one(worker, t);
-			worker->cpu_ns = thread_cpu_ns();
 			if (++samples % PIN_CHECK_SAMPLES == 0)
 				worker->repinned += (uint64_t)thread_pin_check();
 			if (p->events) {

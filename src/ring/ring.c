@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,38 @@
 
 #define PAGE 4096u
 
+/*
+ * Bytes that rings were promised and have not reserved yet: two that are made at once must not
+ * both count on the same memory. Guarded by promise_lock.
+ */
+static pthread_mutex_t promise_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t promised;
+
+/* The bytes, if the machine can spare them: a sixteenth of what it has left stays with it. */
+static int promise(uint64_t bytes, uint64_t *ret_available)
+{
+	uint64_t available = memory_available();
+	int r = 0;
+
+	pthread_mutex_lock(&promise_lock);
+	available -= promised < available ? promised : available;
+	if (bytes > available - available / 16)
+		r = -ENOMEM;
+	else
+		promised += bytes;
+	pthread_mutex_unlock(&promise_lock);
+	*ret_available = available;
+	return r;
+}
+
+/* They are reserved now, or given up. */
+static void promise_end(uint64_t bytes)
+{
+	pthread_mutex_lock(&promise_lock);
+	promised -= bytes;
+	pthread_mutex_unlock(&promise_lock);
+}
+
 struct ring {
 	/* constant after start */
 	struct ring_header header;
@@ -35,7 +68,8 @@ struct ring {
 	uint8_t *control;
 	int payload_fd; /* read-only */
 	int control_fd;
-	int writer_fd; /* until ring_reserve_rest */
+	int writer_fd;     /* until ring_reserve_rest */
+	uint64_t promised; /* likewise */
 
 	/* guarded by the pipeline's lock */
 	uint64_t published;
@@ -125,37 +159,6 @@ static int no_room(uint64_t bytes, uint64_t available, int error, char *text, si
 	return error;
 }
 
-/* A memfd of `bytes` bytes, of which the first `now` are reserved, mapped writable. */
-static int make_memory(const char *name, uint64_t bytes, uint64_t now, int *ret_fd,
-	uint8_t **ret_map, char *text, size_t size)
-{
-	CLEANUP(fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	uint64_t available = memory_available();
-	void *map;
-	int r = 0;
-
-	if (bytes > available)
-		return no_room(bytes, available, -ENOMEM, text, size);
-	if (fd < 0 || fchmod(fd, 0400) < 0 || ftruncate(fd, (off_t)bytes) < 0) {
-		r = -errno;
-		snprintf(text, size, "making a memfd failed: %s", strerror(-r));
-		return r;
-	}
-	r = reserve(fd, 0, now);
-	if (r < 0)
-		return no_room(bytes, available, r, text, size);
-	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED) {
-		r = -errno;
-		snprintf(text, size, "mapping %.1f MiB failed: %s", (double)bytes / 1048576.0,
-			strerror(-r));
-		return r;
-	}
-	*ret_fd = fd_steal(&fd);
-	*ret_map = map;
-	return 0;
-}
-
 /* Best effort: a missing node or permission costs locality, not correctness. */
 static void place_memory(void *map, uint64_t bytes, int node)
 {
@@ -172,6 +175,40 @@ static void place_memory(void *map, uint64_t bytes, int node)
 #endif
 	madvise(map, bytes, MADV_HUGEPAGE);
 	madvise(map, bytes, MADV_DONTFORK);
+}
+
+/*
+ * A memfd of `bytes` bytes, mapped writable, of which the first `now` are reserved. Reserving is
+ * the first touch: where the memory is to be has to be said before it.
+ */
+static int make_memory(const char *name, uint64_t bytes, uint64_t now, int node, int *ret_fd,
+	uint8_t **ret_map, char *text, size_t size)
+{
+	CLEANUP(fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *map;
+	int r = 0;
+
+	if (fd < 0 || fchmod(fd, 0400) < 0 || ftruncate(fd, (off_t)bytes) < 0) {
+		r = -errno;
+		snprintf(text, size, "making a memfd failed: %s", strerror(-r));
+		return r;
+	}
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		r = -errno;
+		snprintf(text, size, "mapping %.1f MiB failed: %s", (double)bytes / 1048576.0,
+			strerror(-r));
+		return r;
+	}
+	place_memory(map, bytes, node);
+	r = reserve(fd, 0, now);
+	if (r < 0) {
+		munmap(map, bytes);
+		return no_room(bytes, memory_available(), r, text, size);
+	}
+	*ret_fd = fd_steal(&fd);
+	*ret_map = map;
+	return 0;
 }
 
 /* The descriptor that leaves the daemon cannot write, whatever its receiver does with it. */
@@ -218,6 +255,7 @@ int ring_new(struct ring **ret, const struct ring_shape *shape, char *text, size
 {
 	struct ring *ring = calloc(1, sizeof(*ring));
 	const struct ring_header *h;
+	uint64_t available;
 	int r;
 
 	if (!ring)
@@ -232,13 +270,18 @@ int ring_new(struct ring **ret, const struct ring_shape *shape, char *text, size
 		snprintf(text, size, "a ring of %u slots of this batch is too large", shape->slots);
 		goto fail;
 	}
+	r = promise(h->total_size, &available);
+	if (r < 0) {
+		no_room(h->total_size, available, r, text, size);
+		goto fail;
+	}
+	ring->promised = h->total_size;
 	r = make_memory("feeder-ring", h->total_size, h->slot_offset + h->slot_stride,
-		&ring->writer_fd, &ring->payload, text, size);
+		shape->numa_node, &ring->writer_fd, &ring->payload, text, size);
 	if (r < 0)
 		goto fail;
-	place_memory(ring->payload, h->total_size, shape->numa_node);
-	r = make_memory("feeder-control", h->control_size, h->control_size, &ring->control_fd,
-		&ring->control, text, size);
+	r = make_memory("feeder-control", h->control_size, h->control_size, shape->numa_node,
+		&ring->control_fd, &ring->control, text, size);
 	if (r < 0)
 		goto fail;
 	write_fields(shape, &ring->header, ring->payload);
@@ -269,6 +312,7 @@ void ring_free(struct ring *ring)
 	fd_close(ring->payload_fd);
 	fd_close(ring->control_fd);
 	fd_close(ring->writer_fd);
+	promise_end(ring->promised);
 	free(ring);
 }
 
@@ -279,6 +323,8 @@ int ring_reserve_rest(struct ring *ring, char *text, size_t size)
 	int r = reserve(ring->writer_fd, offset, h->total_size - offset);
 
 	ring->writer_fd = fd_close(ring->writer_fd);
+	promise_end(ring->promised);
+	ring->promised = 0;
 	return r < 0 ? no_room(h->total_size, memory_available(), r, text, size) : 0;
 }
 

@@ -3,32 +3,7 @@
  * AVX-512BW: the four rows of a band in one register, sixteen values of the vertical pass to a
  * register.
  */
-#include "transform/resize-variants.h"
-
-#include <immintrin.h>
-#include <string.h>
-
-#define BLOCK 64
-
-static inline __m256i two_rows(const uint8_t *a, const uint8_t *b)
-{
-	__m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)a));
-
-	return _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)b), 1);
-}
-
-static inline __m512i four_rows(const uint8_t *src, size_t stride)
-{
-	__m256i ab = two_rows(src, src + stride);
-	__m256i cd = two_rows(src + 2 * stride, src + 3 * stride);
-
-	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
-}
-
-static inline __m512i all_lanes(const void *p)
-{
-	return _mm512_broadcast_i32x4(_mm_load_si128(p));
-}
+#include "transform/resize-avx512.h"
 
 /* Sums of upper and lower products → the ring's pair of words. */
 static inline __attribute__((always_inline)) __m512i finish(
@@ -76,14 +51,6 @@ static inline struct sums weigh(__m512i rows, const struct tables *t)
 static inline struct sums plus(struct sums a, struct sums b)
 {
 	return (struct sums){ _mm512_add_epi32(a.high, b.high), _mm512_add_epi32(a.low, b.low) };
-}
-
-static inline void keep(int32_t *out, size_t stride, __m512i v)
-{
-	_mm_storeu_si128((__m128i *)out, _mm512_castsi512_si128(v));
-	_mm_storeu_si128((__m128i *)(out + stride), _mm512_extracti32x4_epi32(v, 1));
-	_mm_storeu_si128((__m128i *)(out + 2 * stride), _mm512_extracti32x4_epi32(v, 2));
-	_mm_storeu_si128((__m128i *)(out + 3 * stride), _mm512_extracti32x4_epi32(v, 3));
 }
 
 /* One or two segments from one load: sizes up to twice the output's, and all enlargements. */
@@ -153,19 +120,6 @@ static void horizontal_band(const struct tap_table *t, const struct band *b, boo
 				 : horizontal_shared(t, b, 1, false);
 }
 
-/* 64 values: sums to bytes, saturating as Pillow's clip8. */
-static inline __m512i pack(__m512i a, __m512i b, __m512i c, __m512i d)
-{
-	const __m512i order =
-		_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-	__m512i ab = _mm512_packs_epi32(
-		_mm512_srai_epi32(a, RESIZE_PRECISION), _mm512_srai_epi32(b, RESIZE_PRECISION));
-	__m512i cd = _mm512_packs_epi32(
-		_mm512_srai_epi32(c, RESIZE_PRECISION), _mm512_srai_epi32(d, RESIZE_PRECISION));
-
-	return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(ab, cd));
-}
-
 static inline __attribute__((always_inline)) __m512i vertical_block(
 	const int32_t *const *row, const uint32_t *pair, const int taps, __m512i bias, size_t x)
 {
@@ -183,39 +137,10 @@ static inline __attribute__((always_inline)) __m512i vertical_block(
 	return pack(a, b, c, d);
 }
 
-static inline __attribute__((always_inline)) void vertical(const int32_t *const *row,
-	const uint32_t *pair, const int taps, int32_t bias_of_row, size_t width, uint8_t *out)
-{
-	__m512i bias = _mm512_set1_epi32(bias_of_row);
-	size_t x = 0;
-
-	for (; x + BLOCK <= width; x += BLOCK)
-		_mm512_storeu_si512(out + x, vertical_block(row, pair, taps, bias, x));
-	if (x < width) {
-		uint8_t last[BLOCK];
-
-		_mm512_storeu_si512(last, vertical_block(row, pair, taps, bias, x));
-		memcpy(out + x, last, width - x);
-	}
-}
-
 static void vertical_row(const int32_t *const *row, const uint32_t *pair, int taps, int32_t bias,
 	size_t width, uint8_t *out)
 {
-	switch (taps) {
-	case 2:
-		vertical(row, pair, 2, bias, width, out);
-		break;
-	case 3:
-		vertical(row, pair, 3, bias, width, out);
-		break;
-	case 4:
-		vertical(row, pair, 4, bias, width, out);
-		break;
-	default:
-		vertical(row, pair, taps, bias, width, out);
-		break;
-	}
+	vertical_by_taps(vertical_block, row, pair, taps, bias, width, out);
 }
 
 static bool supported_avx512(void)

@@ -117,7 +117,7 @@ static void dump_requests(void)
 	L(size), L(dataset), L(flags), L(rank), L(world), L(part), L(parts), L(batch);
 	L(accumulate), L(order), L(tail), L(bad), L(seed), L(slots), L(numa_node), L(pci_id);
 	L(job), L(name), L(cursor_size), L(operation_count), L(cursor), L(operations), L(weight);
-	L(zero), L(max_batches), L(max_epochs);
+	L(zero), L(max_batches), L(max_epochs), L(epoch);
 #define S(name) M(control_seek, name)
 	SHARED(control_seek);
 	S(size), S(lane), S(cursor_size), S(zero), S(cursor);

@@ -200,6 +200,7 @@ static void come(struct client *c, bool with_greeting)
 	if (c->fd >= 0)
 		close(c->fd);
 	*c = (struct client){ .fd = bench_connect(&bench) };
+	turn(0); /* accepted, so that it is seen to go */
 	if (with_greeting)
 		greet(c);
 }

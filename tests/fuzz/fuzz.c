@@ -24,7 +24,10 @@
 #endif
 
 #if WITH_ASAN
-#include <sanitizer/allocator_interface.h>
+/* Of <sanitizer/allocator_interface.h>, which gcc 12 lacks. */
+int __sanitizer_install_malloc_and_free_hooks(
+	void (*allocated)(const volatile void *p, size_t size),
+	void (*freed)(const volatile void *p));
 #endif
 
 /* ASan takes larger blocks from the kernel, and knows that these are zero. */

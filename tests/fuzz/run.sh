@@ -15,17 +15,19 @@ build=build-fuzz
 sanitizers='halt_on_error=1:abort_on_error=1:print_stacktrace=1'
 
 fuzz_one() { # SECONDS HARNESS
-	local name=$2 scratch=$build/scratch/$2 status=0 runs kept crash
+	local name=$2 scratch=$build/scratch/$2 status=0 runs kept crash temporary
 
-	mkdir -p "$scratch/found" "$scratch/tmp"
+	mkdir -p "$scratch/found"
+	# in memory where that is possible: some harnesses write files, and sync them
+	temporary=$(mktemp -d /dev/shm/feeder-fuzz.XXXXXX 2>/dev/null || mktemp -d) || return 1
 	rm -f "$scratch"/crash-* "$scratch"/leak-* "$scratch"/timeout-* "$scratch"/oom-*
 	set -- -max_total_time="$1" -timeout=25 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix="$scratch/"
 	[ ! -e "tests/fuzz/$name.dict" ] || set -- "$@" -dict="tests/fuzz/$name.dict"
-	TMPDIR=$root/$scratch/tmp ASAN_OPTIONS=$sanitizers UBSAN_OPTIONS=$sanitizers \
+	TMPDIR=$temporary ASAN_OPTIONS=$sanitizers UBSAN_OPTIONS=$sanitizers \
 		"$build/tests/fuzz/fuzz-$name" "$@" "$scratch/found" "tests/fuzz/corpus/$name" \
 		>"$scratch/log" 2>&1 </dev/null || status=$?
-	rm -rf "$scratch/tmp"
+	rm -rf "$temporary"
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$scratch/log")
 	kept=$(sed -n 's/^stat::new_units_added: *//p' "$scratch/log")
 	if [ "$status" -eq 0 ]; then

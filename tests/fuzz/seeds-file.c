@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Seeds of what is read from files: index, verdicts, list, config, stats. */
+#include <stddef.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -35,7 +36,7 @@ static void add_directory(struct chunk *c, const char *path, uint32_t flags)
 	d->entries = 2;
 }
 
-static void put_index(const char *name, uint32_t format, const char *warning)
+static void put_index(const char *name, uint32_t format, const char *warning, const char *sample)
 {
 	static const char *const classes[] = { "cat", "dog" };
 	static const int64_t labels[] = { 0, 1 };
@@ -55,7 +56,7 @@ static void put_index(const char *name, uint32_t format, const char *warning)
 	add_directory(&c, "", DIRECTORY_NO_TIME);
 	add_sample(&c, 0, 0, "a.jpg");
 	add_sample(&c, 1, 1, "b.jpg");
-	add_sample(&c, 2, 1, "c");
+	add_sample(&c, 2, 1, sample);
 	REQUIRE(image_build(&image, &parts) == 0);
 	seed_put("index", name, image.base, image.size);
 	image_free(&image);
@@ -111,6 +112,7 @@ static void seeds_text(void)
 		"[root /data two]\nallow: @100\n");
 	put_text("config", "wrong", "[daemon]\nworkers = many\n[nothing]\nx\n[root x]\n[daemon\n");
 	put_text("config", "set", "workers=3\nlimits.lanes=9\nslots=9999\n=3\nreadahead=1T\n");
+	put_text("config", "relative-root", "[root data]\n");
 	put_text("config", "empty", "");
 }
 
@@ -160,13 +162,19 @@ static void seeds_stats(void)
 	seed_put("stats", "one", row.bytes, row.size);
 	row_put(&row, row.bytes, row.size);
 	seed_put("stats", "two", row.bytes, row.size);
+	memset(row.bytes + header.case_offset + offsetof(struct stats_case, path), 'x',
+		sizeof(bad.path));
+	seed_put("stats", "unended", row.bytes, header.case_offset + sizeof(bad));
 	seed_put("stats", "header", row.bytes, sizeof(header));
 }
 
 void seeds_file(void)
 {
-	put_index("folder", 1, "careful");
-	put_index("list", 2, "");
+	put_index("folder", 1, "careful", "c");
+	put_index("list", 2, "", "c");
+	put_index("empty-name", 1, "", "");
+	put_index("parent", 1, "", "..");
+	put_index("slash", 1, "", "a/b");
 	seeds_verdicts();
 	seeds_text();
 	seeds_stats();

@@ -20,6 +20,10 @@ static const struct {
 	{ "411", { .sampling = { { 4, 1 } } } },
 	{ "410", { .sampling = { { 4, 2 } } } },
 	{ "uneven", { .sampling = { { 2, 2 }, { 2, 1 }, { 1, 2 } } } },
+	{ "3x1", { .sampling = { { 3, 1 } } } },
+	{ "1x3", { .sampling = { { 1, 3 } } } },
+	{ "chroma-2x2", { .sampling = { { 1, 1 }, { 2, 2 }, { 2, 2 } } } },
+	{ "green-2x1", { .sampling = { { 1, 1 }, { 2, 1 }, { 1, 1 } }, .model = MODEL_RGB } },
 	{ "gray-2x2", { .model = MODEL_GRAY, .sampling = { { 2, 2 } } } },
 	{ "rgb", { .model = MODEL_RGB } },
 	{ "cmyk", { .model = MODEL_CMYK } },
@@ -64,6 +68,25 @@ static void make(struct jpeg_file *ret)
 	jpeg_make(&plain, ret);
 }
 
+/* Only the first scans of a progressive file, well ended: the rest is smoothed over. */
+static void few_scans(unsigned int scans)
+{
+	const struct jpeg_recipe recipe = { .width = 40,
+		.height = 30,
+		.sampling = { { 2, 2 } },
+		.progressive = true,
+		.quality = 50 };
+	struct jpeg_file f;
+	char name[32];
+
+	jpeg_make(&recipe, &f);
+	f.size = jpeg_file_find(&f, 0xda, scans);
+	f.bytes[f.size++] = 0xff;
+	f.bytes[f.size++] = 0xd9;
+	snprintf(name, sizeof(name), "scans-%u", scans);
+	put_file(name, &f);
+}
+
 /* An orientation as EXIF has it: 26 bytes of TIFF. */
 static void make_tiff(uint8_t ret[26], bool big, unsigned int orientation)
 {
@@ -87,7 +110,7 @@ static void add_app(struct jpeg_file *f, uint8_t marker, const void *data, size_
 
 static void exif_jpegs(void)
 {
-	for (unsigned int i = 1; i <= 8; i++) {
+	for (unsigned int i = 0; i <= 9; i++) {
 		uint8_t data[32] = "Exif\0";
 		struct jpeg_file f;
 		char name[32];
@@ -139,6 +162,10 @@ static void broken_jpegs(void)
 	}
 	put_file("no-huffman-tables", &f);
 	make(&f);
+	for (int i = 0; i < 2; i++)
+		jpeg_file_remove(&f, jpeg_file_find(&f, 0xdb, 0), 2 + 67);
+	put_file("no-quantisation-tables", &f);
+	make(&f);
 	add_app(&f, 0xee, "Adobe\0d\0\0\0\0", 12);
 	put_file("adobe-rgb", &f);
 }
@@ -187,6 +214,8 @@ void seeds_image(void)
 			seed_put("decode", goldens[i].name, goldens[i].file, goldens[i].size);
 	}
 	exif_jpegs();
+	few_scans(1);
+	few_scans(3);
 	broken_jpegs();
 	other_formats();
 	seed_put("exif", "counts", "MM\0*\0\0\0\x08\xff\xff\x01\x12\0\x04\xff\xff\xff\xff\0\6\0\0",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Seeds of what goes over the socket: packet, control, client, lane, ring, cursor. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "order/order.h"
@@ -301,6 +302,9 @@ static void seeds_ring(void)
 	put_ring("short-payload", 10, &h);
 	put_ring("short-control", 12, &h);
 	put_ring("same-memfd", 40, &h);
+	h.slots = 1;
+	put_ring("slots-1", 8, &h);
+	h.slots = 4;
 	h.flags = RING_PAYLOAD_RW;
 	put_ring("writable", 8, &h);
 	h.capacity = UINT32_MAX;
@@ -318,6 +322,7 @@ static void seeds_ring(void)
 
 static void put_cursor(const char *name, const struct cursor *cursor, const struct shard *s)
 {
+	char whole[64];
 	uint8_t bytes[CURSOR_SIZE];
 	struct row row = { .size = 0 };
 
@@ -326,11 +331,13 @@ static void put_cursor(const char *name, const struct cursor *cursor, const stru
 	seed_put("cursor", name, row.bytes, row.size);
 	row_u64(&row, s->n);
 	row_put(&row, &s->world, 7 * sizeof(uint32_t)); /* world … parts, as they stand */
-	seed_put("cursor", "shard", row.bytes, row.size);
+	snprintf(whole, sizeof(whole), "%s-shard", name);
+	seed_put("cursor", whole, row.bytes, row.size);
 }
 
 static void seeds_cursor(void)
 {
+	uint8_t bytes[CURSOR_SIZE];
 	const struct cursor cursor = { .order = ORDER_TORCH, .seed = 7, .epoch = 3, .c = 512 };
 	const struct cursor end = {
 		.order = ORDER_IDS, .seed = UINT64_MAX, .epoch = UINT64_MAX, .c = UINT64_MAX
@@ -345,6 +352,9 @@ static void seeds_cursor(void)
 
 	put_cursor("end", &end, &s);
 	put_cursor("plain", &cursor, &s);
+	cursor_encode(&cursor, bytes);
+	bytes[CURSOR_SIZE - 1] = 1;
+	seed_put("cursor", "spare", bytes, sizeof(bytes));
 }
 
 void seeds_wire(void)

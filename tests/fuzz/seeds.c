@@ -2,7 +2,7 @@
 /*
  * Writes the first files of the corpus: usage: fuzz-seeds CORPUS
  *
- * What fuzzing found lies beside them under names of its own and is not touched.
+ * Beside them, and not touched: found-*, inputs that reached more code, and find-* (finds.md).
  */
 #include "seeds.h"
 

@@ -140,6 +140,8 @@ static bool take_key(struct feeder_lane_config *c, const char *key, const char *
 		c->lane_name = value;
 	else if (!strcmp(key, "cursor"))
 		take_cursor(c, value);
+	else if (!strcmp(key, "timeout"))
+		c->timeout_ms = (int)number;
 	else
 		return false;
 	return true;

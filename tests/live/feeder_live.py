@@ -159,6 +159,10 @@ class Daemon:
     def __exit__(self, *error):
         if self.process.poll() is None:
             self.stop()
+        # what a sanitizer said would go unnoticed with the directory
+        log = self.read_log()
+        if not error[0] and ('runtime error:' in log or 'Sanitizer:' in log):
+            raise AssertionError(log[-20000:])
 
 
 class Client:

@@ -3,11 +3,11 @@
  * live-hostile: a client that the daemon should not have to trust.
  *
  *	live-hostile SOCKET DATASET packets COUNT SEED
- *		COUNT packets over many sessions: noise, right headers with noise behind them, right
+ *		COUNT packets over many sessions: noise, right headers before noise, right
  *		requests with words changed, cut or grown, with descriptors of everything.
  *	live-hostile SOCKET DATASET words COUNT SEED
- *		a right lane, whose ring it attacks: tries what the seals must refuse, then scribbles
- *		COUNT times over the control words and rings the doorbell.
+ *		a right lane, whose ring it attacks: tries what the seals must refuse, then
+ *		scribbles COUNT times over the control words and rings the doorbell.
  *
  * Prints one JSON object of what it did; exit status 0, or 1 where something was let through.
  */

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of either side, at random points: nothing is left behind that stands in anyone's way."""
+import errno
 import os
 import random
+import signal
 import subprocess
 import time
 
@@ -66,6 +68,33 @@ class Kills(live.LiveTest):
             left = [n for n in os.listdir(self.dir) if n not in (
                 'feeder.sock', 'feederd.log', 'cache', 'data', 'run')]
             self.assertEqual([], [n for n in left if not n.endswith('.lock')])
+
+    def test_what_a_stopped_daemon_published_is_delivered(self):
+        with Daemon(self.dir, self.data) as daemon, live.Client() as client:
+            client.do('connect', socket=daemon.socket)
+            client.do('open', self.data, batch=8, size=32, slots=4)
+            client.do('release', 0, client.do('next', 0)['number'])
+            self.assertEqual(0, daemon.stop())
+            # the slots that were being filled, to the last, and then the reason
+            answer = client('drain', 0, 100)
+            self.assertGreaterEqual(answer['steps'], 3, answer)
+            self.assertEqual(-errno.EPIPE, answer['r'], answer)
+            self.assertIn('published its last batch', answer['text'])
+
+    def test_clients_that_leave_at_once(self):
+        """Many deaths that the daemon finds in one look at its sockets."""
+        with Daemon(self.dir, self.data) as daemon:
+            for _ in range(self.DAEMON_KILLS):
+                clients = [self.client(daemon.socket, '--world', 4, '--rank', r) for r in range(4)]
+                time.sleep(0.1 + self.random.random() * 0.3)
+                daemon.process.send_signal(signal.SIGSTOP)
+                for client in clients:
+                    client.kill()
+                    client.wait()
+                daemon.process.send_signal(signal.SIGCONT)
+                bench(self.data, '--batch', 8, '--size', 32, '--steps', 3,
+                      '--socket', daemon.socket)
+            self.assertEqual(0, daemon.stop(), daemon.read_log()[-2000:])
 
     def test_private_daemon_goes_with_its_client(self):
         for _ in range(self.CLIENT_KILLS // 5):

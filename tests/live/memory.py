@@ -8,12 +8,17 @@ worker, and it is bounded by SLACK, far below what a leak of one small thing a s
 """
 import errno
 import os
+import shutil
+import tempfile
+import time
 
 import feeder_live as live
 from feeder_live import LONG, Client, Daemon, photos, sanitized
 
 MIB = 1 << 20
 SLACK = (8 if sanitized() else 2) * MIB
+# Lanes and sessions of one kind repeat themselves exactly: what varies is the allocator's.
+SLACK_REPEATED = SLACK if sanitized() else MIB * 3 // 4
 # AddressSanitizer keeps freed memory for a while, which is meant to hide nothing here.
 ENV = {'ASAN_OPTIONS': 'quarantine_size_mb=1:thread_local_quarantine_size_kb=16:'
        + os.environ.get('ASAN_OPTIONS', '')} if sanitized() else {}
@@ -29,15 +34,18 @@ def proportional(pid):
 
 
 class Memory(live.LiveTest):
-    COUNT = 4000 if LONG else 600
+    COUNT = 4000 if LONG else 240
 
-    def setUp(self):
-        super().setUp()
-        self.data = self.path('data')
+    @classmethod
+    def setUpClass(cls):
+        cls.data = tempfile.mkdtemp(prefix='feeder-live-memory-')
         # small and large ones, so that buffers of all sizes come and go
-        for name, size, mean_kb in (('small', '120x90', 8), ('large', '900x700', 120)):
-            photos(os.path.join(self.data, name), self.COUNT // (2 if name == 'small' else 10),
-                   mean_kb=mean_kb, size=size)
+        photos(os.path.join(cls.data, 'small'), cls.COUNT, mean_kb=8, size='120x90')
+        photos(os.path.join(cls.data, 'large'), cls.COUNT // 10, mean_kb=60, size='600x450')
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.data)
 
     def connected(self, daemon):
         client = Client()
@@ -47,6 +55,14 @@ class Memory(live.LiveTest):
     def daemon(self, *options):
         return Daemon(self.dir, self.data, options=['--workers', '2'] + list(options), env=ENV)
 
+    def descriptors(self, daemon):
+        """Their number when the rings are full and no file is being read."""
+        looks = []
+        while len(looks) < 5 or len(set(looks[-5:])) > 1:
+            looks.append(daemon.descriptors())
+            time.sleep(0.02)
+        return looks[-1]
+
     def test_flat_over_epochs(self):
         warm, epochs = 3, 20
         with self.daemon('--set', 'readahead=8M') as daemon, self.connected(daemon) as client:
@@ -55,10 +71,9 @@ class Memory(live.LiveTest):
             for _ in range(epochs):
                 client.do('drain', 0, 0)
                 seen.append(daemon.memory()[0])
-            descriptors = daemon.descriptors()
+            descriptors = self.descriptors(daemon)
             client.do('drain', 0, 0)
-            self.assertEqual(descriptors, daemon.descriptors())
-            print([s // 1024 for s in seen])
+            self.assertEqual(descriptors, self.descriptors(daemon))
             self.assertLess(max(seen[warm:]) - max(seen[:warm]), SLACK, seen)
             # the read-ahead's budget, two workers' buffers and what the program itself needs
             self.assertLess(max(seen), (8 + 2 * 4 + 16) * MIB * (8 if sanitized() else 1), seen)
@@ -67,10 +82,9 @@ class Memory(live.LiveTest):
         """Batch 256, 224 pixels, uint8: daemon and client together within 150 MB above the ring."""
         with self.daemon() as daemon, self.connected(daemon) as client:
             got = client.do('open', self.data, batch=256)
-            client.do('drain', 0, 8)
+            client.do('drain', 0, 6)
             above = (proportional(daemon.process.pid) + proportional(client.process.pid)
                      - got['ring_bytes'])
-            print(above // MIB)
             self.assertLess(above, 150e6 * (4 if sanitized() else 1))
             self.assertGreater(above, 0)
 
@@ -78,14 +92,14 @@ class Memory(live.LiveTest):
         lanes = 1000 if LONG else 200
         keys = {'batch': 4, 'size': 32}
         with self.daemon() as daemon, self.connected(daemon) as client:
-            client.do('cycle', 50, self.data, **keys)
-            before, descriptors = daemon.memory()[0], daemon.descriptors()
+            client.do('cycle', 100, self.data, **keys)
+            descriptors = self.descriptors(daemon)
+            before = daemon.memory()[0]
             client.do('cycle', lanes, self.data, **keys)
             # closed lanes are freed in the background
             self.soon(lambda: daemon.descriptors() <= descriptors, 'descriptors of closed lanes')
             after = daemon.memory()[0]
-            print(before // 1024, after // 1024)
-            self.assertLess(after - before, SLACK)
+            self.assertLess(after - before, SLACK_REPEATED)
 
     def test_sessions_come_and_go(self):
         with self.daemon() as daemon:
@@ -96,10 +110,11 @@ class Memory(live.LiveTest):
                         client.do('open', self.data, batch=4, size=32)
                         client.do('disconnect')
             connect(30)
-            before, descriptors = daemon.memory()[0], daemon.descriptors()
+            descriptors = self.descriptors(daemon)
+            before = daemon.memory()[0]
             connect(500 if LONG else 100)
             self.soon(lambda: daemon.descriptors() <= descriptors, 'descriptors of sessions')
-            self.assertLess(daemon.memory()[0] - before, SLACK)
+            self.assertLess(daemon.memory()[0] - before, SLACK_REPEATED)
 
     def test_who_never_releases(self):
         """A lane whose batches stay held stops at its slots, and costs nothing while it does."""
@@ -109,14 +124,14 @@ class Memory(live.LiveTest):
                 holder.do('next', 0)
             with self.connected(daemon) as other:
                 other.do('open', self.data, batch=8, size=64)
-                other.do('drain', 0, 200)  # the read-ahead of both is as large as it gets
-                before, descriptors = daemon.memory(), daemon.descriptors()
+                other.do('drain', 0, 100)  # the read-ahead of both is as large as it gets
+                before, descriptors = daemon.memory(), self.descriptors(daemon)
                 for _ in range(20 if LONG else 5):
-                    other.do('drain', 0, 200)
+                    other.do('drain', 0, 100)
                     self.assertEqual(-errno.EDEADLK, holder('next', 0, 0)['r'])
                 self.assertLess(daemon.memory()[0] - before[0], SLACK)
                 self.assertLess(daemon.memory()[1] - before[1], 2 * SLACK)
-                self.assertEqual(descriptors, daemon.descriptors())
+                self.assertEqual(descriptors, self.descriptors(daemon))
 
 
 if __name__ == '__main__':

@@ -193,7 +193,8 @@ class Agreement(Ranks):
                     ('tail', 3, ('tail pad', 'this one mask')),
                     ('accumulate', 2, ('accumulate 1', 'this one 2')),
                     ('cursor', self.later(daemon, 3), ('position 0', 'this one 48')),
-                    ('cursor', self.later(daemon, -(-self.COUNT // 16)), ('epoch 0', 'this one 1'))):
+                    ('cursor', self.later(daemon, -(-self.COUNT // 16)),
+                     ('epoch 0', 'this one 1'))):
                 got = second('open', self.data, rank=1, **dict(self.KEYS, **{key: value}))
                 self.assertEqual(-errno.EEXIST, got['r'], got)
                 for word in words + ('rank 1', 'rank 0'):

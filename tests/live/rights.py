@@ -200,13 +200,11 @@ class Paths(Rights):
             self.assertEqual(3, sum(p[STATUS] == OUTSIDE_ROOT for p in places))
 
     def test_a_class_that_is_a_link_out(self):
+        """Not even the names in it are told."""
         os.symlink(os.path.join(self.secret, 'data', 'a'), os.path.join(self.data, 'c'))
         with Daemon(self.dir, self.root) as daemon, self.connected(daemon) as client:
             answer = client('open', self.data, batch=4, **GOOD)
-            if answer['r'] == 0:
-                self.assertEqual(20, self.assert_inside(client.epoch(0))[0])
-            else:
-                self.assertIn(self.data, answer['text'])
+            self.assert_refused(answer, os.path.join(self.data, 'c'), 'leads out', code=errno.EXDEV)
 
     def test_swapped(self):
         """What is put in the place of a directory while it is read is never followed out of it."""
@@ -357,15 +355,16 @@ class Starts(Rights):
 
 class Hostile(Rights):
     """Noise hurts its sender: others' pixels, and the daemon, stay what they were."""
-    PACKETS = 200000 if LONG else 6000
-    SCRIBBLES = 20000000 if LONG else 400000
-    SEEDS = range(20 if LONG else 3)
+    PACKETS = 100000 if LONG else 6000
+    SCRIBBLES = 5000000 if LONG else 400000
+    SEEDS = range(5 if LONG else 3)
 
     def attack(self, daemon, what, count, seed):
+        # root is kept out by seals alone; but noise of the good client's uid may spend its quota
+        user = (0, 0) if what == 'words' and seed % 2 == 0 else self.user
         return subprocess.Popen(
             [os.path.abspath(HOSTILE), daemon.socket, self.photos, what, str(count), str(seed)],
-            stdout=subprocess.PIPE, text=True, user=self.user[0], group=self.user[1],
-            extra_groups=[])
+            stdout=subprocess.PIPE, text=True, user=user[0], group=user[1], extra_groups=[])
 
     def run_beside(self, what, count):
         self.photos = os.path.join(self.root, 'photos')
@@ -391,8 +390,8 @@ class Hostile(Rights):
                 self.assertGreater(runs, 0)
                 results.append(json.loads(out))
                 self.assertIsNone(daemon.process.poll(), daemon.read_log()[-4000:])
-            self.soon(lambda: daemon.descriptors() <= descriptors, 'descriptors are %d again, not '
-                      '%d' % (descriptors, daemon.descriptors()))
+            self.soon(lambda: daemon.descriptors() <= descriptors,
+                      'the %d descriptors of before' % descriptors)
             state = json.loads(run(STAT, 'json', '--socket', daemon.socket, check=0).stdout)
             self.assertEqual([], state['lanes'])
             self.assertEqual(0, daemon.stop(), daemon.read_log()[-4000:])
@@ -404,6 +403,19 @@ class Hostile(Rights):
             self.assertGreater(result['sessions'], self.PACKETS // 200)
             self.assertGreater(result['refusals'], self.PACKETS // 100)
             self.assertGreater(result['answers'] - result['refusals'], self.PACKETS // 100)
+
+    def test_packets_without_bytes(self):
+        """To a receiver they look like the end of the stream, and yet may bring descriptors."""
+        with Daemon(self.dir, self.root) as daemon:
+            descriptors = daemon.descriptors()
+            for _ in range(50):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                    s.connect(daemon.socket)
+                    socket.send_fds(s, [b''], [0, 1, 2])
+            # who comes later is answered later
+            bench(self.data, '--batch', 4, '--size', 32, '--socket', daemon.socket)
+            self.soon(lambda: daemon.descriptors() <= descriptors,
+                      'the %d descriptors of before' % descriptors)
 
     def test_words(self):
         for result in self.run_beside('words', self.SCRIBBLES):

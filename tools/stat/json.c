@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "order/order.h"
+#include "protocol/ring.h"
 #include "text.h"
 #include "view.h"
 
@@ -65,7 +66,7 @@ static void put_lane(FILE *out, const struct stats_lane_record *r)
 	put_number(out, "rank", r->rank);
 	put_number(out, "world", r->world);
 	put_number(out, "batch", r->batch);
-	put_string(out, "state", text_state(r->state));
+	put_string(out, "state", ring_state_name(r->state));
 	put_string(out, "order", known(order_kind_name((int)r->order)));
 	put_string(out, "tail", known(order_tail_name((int)r->tail)));
 	put_string(out, "bad", text_bad(r->bad));

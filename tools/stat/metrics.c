@@ -100,6 +100,24 @@ static void put_daemon_family(FILE *out, const struct views *views, unsigned int
 	}
 }
 
+/* A family over all lanes; counter STATS_LANE_COUNT: their state. */
+static void put_lanes(FILE *out, const struct views *views, struct family *f, unsigned int counter)
+{
+	put_metadata(out, f);
+	for (unsigned int i = 0; i < views->count; i++) {
+		const struct view *v = &views->rows[i];
+
+		for (uint32_t k = 0; k < v->now.header.lane_count; k++) {
+			const struct stats_lane_record *lane = &v->now.lanes[k];
+
+			put_name(out, f);
+			put_lane_labels(out, v, lane);
+			put_value(out, f,
+				counter < STATS_LANE_COUNT ? lane->counters[counter] : lane->state);
+		}
+	}
+}
+
 static void put_lane_family(FILE *out, const struct views *views, unsigned int counter)
 {
 	struct family f;
@@ -107,16 +125,7 @@ static void put_lane_family(FILE *out, const struct views *views, unsigned int c
 	if (!strcmp(stats_lane_counters[counter].unit, "digest"))
 		return;
 	family_of(&f, "feeder_lane_", &stats_lane_counters[counter]);
-	put_metadata(out, &f);
-	for (unsigned int i = 0; i < views->count; i++) {
-		const struct view *v = &views->rows[i];
-
-		for (uint32_t k = 0; k < v->now.header.lane_count; k++) {
-			put_name(out, &f);
-			put_lane_labels(out, v, &v->now.lanes[k]);
-			put_value(out, &f, v->now.lanes[k].counters[counter]);
-		}
-	}
+	put_lanes(out, views, &f, counter);
 }
 
 static void put_state(FILE *out, const struct views *views)
@@ -126,16 +135,7 @@ static void put_state(FILE *out, const struct views *views)
 	struct family f;
 
 	family_of(&f, "feeder_lane_", &state);
-	put_metadata(out, &f);
-	for (unsigned int i = 0; i < views->count; i++) {
-		const struct view *v = &views->rows[i];
-
-		for (uint32_t k = 0; k < v->now.header.lane_count; k++) {
-			put_name(out, &f);
-			put_lane_labels(out, v, &v->now.lanes[k]);
-			put_value(out, &f, v->now.lanes[k].state);
-		}
-	}
+	put_lanes(out, views, &f, STATS_LANE_COUNT);
 }
 
 static void put_build(FILE *out, const struct views *views)

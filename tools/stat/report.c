@@ -102,6 +102,9 @@ void why_print(FILE *out, const struct views *views, bool json)
 /* "train:/x:0 rank 0: 12 of 4096 places asked for a bad sample; files: 2 truncated, 1 empty" */
 static void put_summary(FILE *out, const struct snapshot *s, const struct stats_lane_record *lane)
 {
+	/* a batch that ended its lane was judged and not delivered */
+	uint64_t bad = lane->counters[STATS_LANE_bad_samples],
+		 places = lane->counters[STATS_LANE_samples];
 	unsigned int reasons[REASONS] = { 0 };
 	const char *between = "; files: ";
 	char label[LANE_LABEL_MAX];
@@ -111,8 +114,7 @@ static void put_summary(FILE *out, const struct snapshot *s, const struct stats_
 			reasons[s->cases[i].status < REASONS ? s->cases[i].status : REASONS - 1]++;
 	}
 	fprintf(out, "%s: %" PRIu64 " of %" PRIu64 " places asked for a bad sample",
-		view_lane_label(label, lane), lane->counters[STATS_LANE_bad_samples],
-		lane->counters[STATS_LANE_samples]);
+		view_lane_label(label, lane), bad, places > bad ? places : bad);
 	for (unsigned int i = 0; i < REASONS; i++) {
 		if (reasons[i] == 0)
 			continue;

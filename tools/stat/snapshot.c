@@ -61,6 +61,15 @@ static int take_records(
 	return 0;
 }
 
+/* The daemon's words about itself are ASCII: what else stands there is not shown to a terminal. */
+static void make_plain(char *text)
+{
+	for (; *text; text++) {
+		if (*text < 0x20 || *text > 0x7e)
+			*text = '?';
+	}
+}
+
 static void terminate(struct snapshot *s)
 {
 	TERMINATE(s->header.version);
@@ -69,6 +78,12 @@ static void terminate(struct snapshot *s)
 	TERMINATE(s->header.codec);
 	TERMINATE(s->header.simd);
 	TERMINATE(s->header.entropy);
+	make_plain(s->header.version);
+	make_plain(s->header.reader);
+	make_plain(s->header.reader_note);
+	make_plain(s->header.codec);
+	make_plain(s->header.simd);
+	make_plain(s->header.entropy);
 	for (uint32_t i = 0; i < s->header.lane_count; i++) {
 		TERMINATE(s->lanes[i].job);
 		TERMINATE(s->lanes[i].name);

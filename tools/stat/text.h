@@ -24,9 +24,8 @@ void text_json(FILE *out, const char *name);
 /* A label value of OpenMetrics with its quotes, of the cleaned name. */
 void text_label(FILE *out, const char *name);
 
-/* The word of enum feeder_status ("truncated"), of enum ring_state ("running"), and the like. */
+/* The word of enum feeder_status ("truncated"), of enum control_bad ("mask"). */
 const char *text_status(unsigned int status);
-const char *text_state(unsigned int state);
 const char *text_bad(unsigned int policy);
 
 #endif

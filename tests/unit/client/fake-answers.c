@@ -103,6 +103,8 @@ static void reply_open(struct fake *fake, int session, const struct control_pack
 	lane->allowed = fake->config.manual ? 0 : UINT64_MAX;
 	MUST(control_body(p, &lane->open, sizeof(lane->open), NULL, NULL) == 0);
 	stand_at(lane, lane->open.cursor, lane->open.cursor_size);
+	if (lane->open.cursor_size == 0)
+		lane->epoch = lane->open.epoch;
 	fake_make_ring(fake, lane);
 	fill_reply(fake, lane, &body);
 	reply(session, p, &body, sizeof(body),

@@ -94,6 +94,9 @@ static void escapes_whole_characters(void **state)
 	(void)state;
 	log_escape(out, sizeof(out), "gr\xc3\xbc\xc3\x9f\xe2\x82\xac \xff \xc3 \xc2\x9b\t");
 	assert_string_equal(out, "gr\xc3\xbc\xc3\x9f\xe2\x82\xac \\xff \\xc3 \\xc2\\x9b\\x09");
+	/* a surrogate, and an overlong form */
+	log_escape(out, sizeof(out), "\xed\xa0\x80 \xf0\x80\x80\xaf");
+	assert_string_equal(out, "\\xed\\xa0\\x80 \\xf0\\x80\\x80\\xaf");
 	log_escape(out, 4, "ab\xc3\xbc");
 	assert_string_equal(out, "ab");
 }

@@ -131,7 +131,7 @@ static void evaluation(struct control_open_lane *open, uint32_t side, uint32_t c
 	open->operations[1].parameter.u[1] = crop;
 }
 
-/* A crop larger than the resized image is padded with zeros, the left side with the smaller half. */
+/* A crop larger than the resized image is padded with zeros, less of them on the left. */
 static void test_evaluation_pads_with_zeros(void **state)
 {
 	struct pipeline_options options = { .workers = 1 };
