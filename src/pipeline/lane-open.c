@@ -321,6 +321,7 @@ static int enroll(struct lane *lane, const struct lane_request *request)
 	if (!lane->job)
 		return -ENOMEM;
 	lane->counters[STATS_LANE_opened_cpu] = process_cpu_ns();
+	lane->idle_mark = pipeline_idle_ns(p, now_ns());
 	list_append(&p->lanes, &lane->link);
 	p->lane_count++;
 	planner_kick(p);

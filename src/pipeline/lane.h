@@ -156,7 +156,8 @@ struct lane {
 	uint64_t full_since_ns; /* 0: a slot is free */
 	uint64_t last_publish_ns;
 	uint64_t seen_wait_ns; /* of the client's telemetry */
-	double short_of[4];    /* shares of the next wait: order, read, decode, transform */
+	double short_ns[4];    /* since then: short of order, read, decode, transform */
+	uint64_t idle_mark;    /* pipeline_idle_ns at the last publication */
 	struct control_error error;
 	struct cases cases;
 	uint64_t counters[STATS_LANE_COUNT];
@@ -198,7 +199,9 @@ struct pipeline {
 	unsigned int lane_count;
 	unsigned int active_workers; /* workers of a higher index sleep */
 	unsigned int sleeping_workers;
-	uint64_t virtual_now; /* of the job picked last */
+	uint64_t sleep_started_sum; /* of the times when they fell asleep */
+	uint64_t idle_ns;           /* of sleeps that have ended */
+	uint64_t virtual_now;       /* of the job picked last */
 	bool plan_again;
 	bool bytes_wanted;    /* the planner could not get a buffer for a sample that has a slot */
 	uint64_t bytes_freed; /* since then */
@@ -254,6 +257,8 @@ void lane_owe_event(struct lane *lane);
 /* Calls lane_event for lanes that owe one. Takes the lock, which must not be held. */
 void pipeline_send_events(struct pipeline *p);
 bool lane_drained_locked(const struct lane *lane);
+/* Time that workers have slept for want of samples, all together. Lock held. */
+uint64_t pipeline_idle_ns(const struct pipeline *p, uint64_t now);
 
 /* ---- lane-open.c ---- */
 /* Decodes a cursor for the request's dataset, order and seed; size 0 is the start of everything. */

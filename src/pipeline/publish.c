@@ -127,53 +127,71 @@ static bool judge(struct lane *lane, struct batch *batch, uint32_t *ret_bad)
 	return true;
 }
 
-/* Adds the time that the client says it waited for the batch before to the stage that was short. */
-static void attribute_wait(struct lane *lane)
+uint64_t pipeline_idle_ns(const struct pipeline *p, uint64_t now)
 {
-	struct ring_telemetry t = ring_telemetry(lane->ring);
-	uint64_t waited = t.wait_ns - lane->seen_wait_ns;
-	static const enum stats_lane stage[4] = { STATS_LANE_wait_order, STATS_LANE_wait_read,
-		STATS_LANE_wait_decode, STATS_LANE_wait_transform };
-
-	/*
-	 * a client's word: nonsense is dropped, and what is left only shows in its own statistics
-	 */
-	if (t.wait_ns < lane->seen_wait_ns || waited > now_ns() - lane->opened_ns)
-		waited = 0;
-	lane->seen_wait_ns = t.wait_ns;
-	for (int i = 0; i < 4; i++)
-		lane->counters[stage[i]] += (uint64_t)((double)waited * lane->short_of[i]);
+	return p->idle_ns + p->sleeping_workers * now - p->sleep_started_sum;
 }
 
 /*
- * Which stages made the consumer wait for this batch, if it did: from the publication before until
- * its last bytes came, reading (or the order, if that was missing); after that, the CPU.
+ * Adds the time that the client says it waited to the stages that were short meanwhile: the client
+ * counts a wait when it has ended, which may be some publications after the one that ended it.
+ */
+static void attribute_wait(struct lane *lane)
+{
+	static const enum stats_lane stage[4] = { STATS_LANE_wait_order, STATS_LANE_wait_read,
+		STATS_LANE_wait_decode, STATS_LANE_wait_transform };
+	struct ring_telemetry t = ring_telemetry(lane->ring);
+	uint64_t waited = t.wait_ns - lane->seen_wait_ns;
+	double total = 0;
+
+	/* a client's word: nonsense is dropped, and what is left only shows in its own statistics */
+	if (t.wait_ns < lane->seen_wait_ns || waited > now_ns() - lane->opened_ns)
+		waited = 0;
+	lane->seen_wait_ns = t.wait_ns;
+	if (waited == 0)
+		return;
+	for (int i = 0; i < 4; i++)
+		total += lane->short_ns[i];
+	for (int i = 0; i < 4; i++) {
+		if (total > 0)
+			lane->counters[stage[i]] +=
+				(uint64_t)((double)waited * lane->short_ns[i] / total);
+		lane->short_ns[i] = 0;
+	}
+}
+
+/*
+ * What this batch was short of since the publication before: while workers slept for want of
+ * samples it was reading (or the order, before the lane's first read); for the rest the CPU. A
+ * batch that finds an earlier one still waiting for the consumer was not short of anything.
  */
 static void note_short(struct lane *lane, const struct batch *batch, uint64_t now)
 {
+	const struct pipeline *p = lane->pipeline;
 	uint64_t begin = lane->last_publish_ns ? lane->last_publish_ns : lane->opened_ns;
-	uint64_t total = now > begin ? now - begin : 1;
-	uint64_t read = batch->last_read_ns > begin ? batch->last_read_ns - begin : 0;
-	uint64_t order = batch->first_read_ns > begin ? batch->first_read_ns - begin : 0;
-	double cpu = (double)(lane->counters[STATS_LANE_decode_cpu] +
-			      lane->counters[STATS_LANE_transform_cpu]) +
-		     1.0;
-	double decoding = (double)lane->counters[STATS_LANE_decode_cpu] / cpu;
+	double total = now > begin ? (double)(now - begin) : 1.0;
+	double idle =
+		(double)(pipeline_idle_ns(p, now) - lane->idle_mark) / (double)p->active_workers;
+	double decode = (double)lane->counters[STATS_LANE_decode_cpu];
+	double cpu = decode + (double)lane->counters[STATS_LANE_transform_cpu];
+	double decoding = cpu > 0 ? decode / cpu : 1.0;
+	double order = 0;
 
-	/*
-	 * Reading is the limit only where the workers starve for it: while other samples of the
-	 * batch are read the CPU may well be busy with the earlier ones.
-	 */
-	if (read > total)
-		read = total;
-	if (lane->pipeline->sleeping_workers == 0)
-		read = 0;
-	if (order > read || lane->next_number > 2)
-		order = 0;
-	lane->short_of[0] = (double)order / (double)total;
-	lane->short_of[1] = (double)(read - order) / (double)total;
-	lane->short_of[2] = (1.0 - (double)read / (double)total) * decoding;
-	lane->short_of[3] = (1.0 - (double)read / (double)total) * (1.0 - decoding);
+	lane->idle_mark = pipeline_idle_ns(p, now);
+	if (ring_held(lane->ring) > 1) {
+		memset(lane->short_ns, 0, sizeof(lane->short_ns));
+		return;
+	}
+	if (idle > total)
+		idle = total;
+	if (!lane->last_publish_ns && batch->first_read_ns > begin)
+		order = (double)(batch->first_read_ns - begin);
+	if (order > idle)
+		order = idle;
+	lane->short_ns[0] += order;
+	lane->short_ns[1] += idle - order;
+	lane->short_ns[2] += (total - idle) * decoding;
+	lane->short_ns[3] += (total - idle) * (1.0 - decoding);
 }
 
 static void write_descriptor(struct lane *lane, struct batch *batch, uint32_t bad, uint64_t now)

@@ -246,9 +246,13 @@ void *worker_main(void *arg)
 
 		planner_kick_bytes(p, 0, true);
 		p->sleeping_workers++;
+		p->sleep_started_sum += idle;
 		pthread_cond_wait(&p->work, &p->lock);
 		p->sleeping_workers--;
-		worker->idle_ns += now_ns() - idle;
+		p->sleep_started_sum -= idle;
+		idle = now_ns() - idle;
+		p->idle_ns += idle;
+		worker->idle_ns += idle;
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
