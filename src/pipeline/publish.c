@@ -144,7 +144,7 @@ static void attribute_wait(struct lane *lane)
 	uint64_t waited = t.wait_ns - lane->seen_wait_ns;
 	double total = 0;
 
-	/* a client's word: nonsense is dropped, and what is left only shows in its own statistics */
+	/* a client's word: nonsense is dropped; the rest only shows in its own statistics */
 	if (t.wait_ns < lane->seen_wait_ns || waited > now_ns() - lane->opened_ns)
 		waited = 0;
 	lane->seen_wait_ns = t.wait_ns;
@@ -178,10 +178,8 @@ static void note_short(struct lane *lane, const struct batch *batch, uint64_t no
 	double order = 0;
 
 	lane->idle_mark = pipeline_idle_ns(p, now);
-	if (ring_held(lane->ring) > 1) {
-		memset(lane->short_ns, 0, sizeof(lane->short_ns));
+	if (ring_held(lane->ring) > 1)
 		return;
-	}
 	if (idle > total)
 		idle = total;
 	if (!lane->last_publish_ns && batch->first_read_ns > begin)
