@@ -4,6 +4,7 @@
 Programs come from FEEDER_BUILD (the build directory). Counts are small; FEEDER_LONG=1 makes them
 the full ones. Every daemon that a test starts must be gone when the test ends.
 """
+import atexit
 import json
 import os
 import shutil
@@ -165,15 +166,28 @@ class Daemon:
             raise AssertionError(log[-20000:])
 
 
+def for_everyone(program):
+    """A copy of the program, with libfeeder, where every user may run it: the build need not be."""
+    directory = tempfile.mkdtemp(prefix='feeder-live-program-')
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    os.chmod(directory, 0o755)
+    shutil.copy(os.path.join(BUILD, 'clients/c/libfeeder.so.0'), directory)
+    return shutil.copy(program, directory)
+
+
 class Client:
     """A live-client (client.c): calling it is a command and gives its answer as a dict."""
 
     def __init__(self, env=None, user=None, cpus=None):
         options = {'user': user[0], 'group': user[1], 'extra_groups': []} if user else {}
+        program = os.path.abspath(CLIENT)
+        if user:
+            program = for_everyone(program)
+            env = dict(env or {}, LD_LIBRARY_PATH=os.path.dirname(program))
         if cpus:
             options['preexec_fn'] = lambda: os.sched_setaffinity(0, cpus)
         self.process = subprocess.Popen(
-            [os.path.abspath(CLIENT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=dict(os.environ, **(env or {})), **options)
 
     def send(self, *words, **keys):

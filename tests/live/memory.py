@@ -55,6 +55,17 @@ class Memory(live.LiveTest):
     def daemon(self, *options):
         return Daemon(self.dir, self.data, options=['--workers', '2'] + list(options), env=ENV)
 
+    @staticmethod
+    def growth(daemon, work):
+        """Bytes by which repeating work grows the daemon: a leak does so each time, while a
+        worker or an allocator's arena that is used for the first time does it once."""
+        grown = []
+        for _ in range(3):
+            before = daemon.memory()[0]
+            work()
+            grown.append(daemon.memory()[0] - before)
+        return min(grown)
+
     def descriptors(self, daemon):
         """Their number when the rings are full and no file is being read."""
         looks = []
@@ -94,12 +105,13 @@ class Memory(live.LiveTest):
         with self.daemon() as daemon, self.connected(daemon) as client:
             client.do('cycle', 100, self.data, **keys)
             descriptors = self.descriptors(daemon)
-            before = daemon.memory()[0]
-            client.do('cycle', lanes, self.data, **keys)
-            # closed lanes are freed in the background
-            self.soon(lambda: daemon.descriptors() <= descriptors, 'descriptors of closed lanes')
-            after = daemon.memory()[0]
-            self.assertLess(after - before, SLACK_REPEATED)
+
+            def cycle():
+                client.do('cycle', lanes, self.data, **keys)
+                # closed lanes are freed in the background
+                self.soon(lambda: daemon.descriptors() <= descriptors,
+                          'descriptors of closed lanes')
+            self.assertLess(self.growth(daemon, cycle), SLACK_REPEATED)
 
     def test_sessions_come_and_go(self):
         with self.daemon() as daemon:
@@ -111,10 +123,11 @@ class Memory(live.LiveTest):
                         client.do('disconnect')
             connect(30)
             descriptors = self.descriptors(daemon)
-            before = daemon.memory()[0]
-            connect(500 if LONG else 100)
-            self.soon(lambda: daemon.descriptors() <= descriptors, 'descriptors of sessions')
-            self.assertLess(daemon.memory()[0] - before, SLACK_REPEATED)
+
+            def sessions():
+                connect(500 if LONG else 100)
+                self.soon(lambda: daemon.descriptors() <= descriptors, 'descriptors of sessions')
+            self.assertLess(self.growth(daemon, sessions), SLACK_REPEATED)
 
     def test_who_never_releases(self):
         """A lane whose batches stay held stops at its slots, and costs nothing while it does."""

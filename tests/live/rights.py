@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 import feeder_live as live
-from feeder_live import FEEDERD, HOSTILE, LONG, STAT, Client, Daemon, bench, photos, png, run
+from feeder_live import (FEEDERD, HOSTILE, LONG, STAT, Client, Daemon, bench, for_everyone,
+                         photos, png, run)
 
 ID_ASKED, ID, POSITION, STATUS, VALID, RED = range(6)
 INSIDE, OUTSIDE = 40, 200  # greys: nothing of the second may ever be delivered
@@ -114,7 +115,9 @@ class Others(Rights):
 
     def lanes(self, daemon, user=None):
         options = {'user': user[0], 'group': user[1], 'extra_groups': []} if user else {}
-        out = subprocess.run([os.path.abspath(STAT), 'json', '--socket', daemon.socket],
+        program = for_everyone(os.path.abspath(STAT))
+        options['env'] = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(program))
+        out = subprocess.run([program, 'json', '--socket', daemon.socket],
                              stdout=subprocess.PIPE, check=True, **options).stdout
         return json.loads(out)['lanes']
 
@@ -362,9 +365,11 @@ class Hostile(Rights):
     def attack(self, daemon, what, count, seed):
         # root is kept out by seals alone; but noise of the good client's uid may spend its quota
         user = (0, 0) if what == 'words' and seed % 2 == 0 else self.user
+        program = for_everyone(os.path.abspath(HOSTILE))
         return subprocess.Popen(
-            [os.path.abspath(HOSTILE), daemon.socket, self.photos, what, str(count), str(seed)],
-            stdout=subprocess.PIPE, text=True, user=user[0], group=user[1], extra_groups=[])
+            [program, daemon.socket, self.photos, what, str(count), str(seed)],
+            stdout=subprocess.PIPE, text=True, user=user[0], group=user[1], extra_groups=[],
+            env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(program)))
 
     def run_beside(self, what, count):
         self.photos = os.path.join(self.root, 'photos')
