@@ -186,7 +186,7 @@ static void open_done(struct background_job *job)
 			record->text[0] ? record->text : strerror(-record->result));
 		detach(record);
 	} else if (c->draining) {
-		session_refuse(s, record->serial, -ESHUTDOWN, "the daemon is stopping");
+		session_refuse_stopping(s, record->serial);
 		detach(record);
 	} else {
 		answer_open(record);

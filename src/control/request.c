@@ -317,7 +317,7 @@ int request_handle(struct session *s)
 		return -EPROTO; /* hello comes first, and once */
 	if (c->draining && header->type >= CONTROL_OPEN_DATASET &&
 		header->type <= CONTROL_SET_EPOCH) {
-		session_refuse(s, header->serial, -ESHUTDOWN, "the daemon is stopping");
+		session_refuse_stopping(s, header->serial);
 		return 0;
 	}
 	switch (header->type) {

@@ -57,6 +57,13 @@ void session_refuse(struct session *s, uint32_t serial, int code, const char *fo
 	session_send(s, CONTROL_ERROR, serial, &body, sizeof(body), NULL, 0, NULL, 0);
 }
 
+void session_refuse_stopping(struct session *s, uint32_t serial)
+{
+	session_refuse(s, serial, -ESHUTDOWN,
+		"the daemon at %s is stopping: connect again when it is back",
+		s->control->options.server->path);
+}
+
 void session_kill(struct session *s)
 {
 	struct control *c = s->control;

@@ -88,6 +88,8 @@ void session_reap(struct timer *timer);
 void session_free_all(struct control *c);
 int session_send(struct session *s, uint32_t type, uint32_t serial, const void *body, size_t size,
 	const void *tail, size_t tail_size, const int *fds, unsigned int fd_count);
+/* Answers a request of a draining daemon. */
+void session_refuse_stopping(struct session *s, uint32_t serial);
 /* Answers a request with an error. */
 void session_refuse(struct session *s, uint32_t serial, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
