@@ -24,6 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "protocol/control.h"
 #include "protocol/ring.h"
 
@@ -479,8 +480,14 @@ static void scribble(const struct ring_map *map, uint32_t *words)
 	}
 }
 
+static bool gone_round(const struct ring_map *map)
+{
+	return ring_load_acquire(&ring_map_words(map)->published) > map->header.slots;
+}
+
 static int attack_words(struct victim *v, uint64_t count)
 {
+	uint64_t end = now_ns() + 60 * NS_PER_SEC;
 	struct control_packet *packet = calloc(1, sizeof(*packet));
 	uint64_t bell = 1, most = UINT64_MAX - 1;
 	struct ring_map map;
@@ -495,7 +502,8 @@ static int attack_words(struct victim *v, uint64_t count)
 			     let_through("control", packet->fds[1], map.header.control_size, false);
 	int doorbell = packet->fds[2];
 	fcntl(doorbell, F_SETFL, O_NONBLOCK);
-	for (uint64_t i = 0; i < count; i++) {
+	/* beside a daemon that has its CPU: on until the lane has gone round its ring */
+	for (uint64_t i = 0; i < count || (!gone_round(&map) && now_ns() < end); i++) {
 		scribble(&map, (uint32_t *)(void *)map.control);
 		if (one_in(64)) /* full: who writes to it without O_NONBLOCK waits for ever */
 			(void)!write(doorbell, &most, sizeof(most));
