@@ -50,8 +50,6 @@ static uint64_t last_number(const struct lane *lane, const struct control_lane *
 /* Where the lane stands, for the replies to open, seek and set epoch. Lock held. */
 void lane_fill_reply(const struct lane *lane, bool moved, struct control_lane *ret)
 {
-	struct shard whole = lane->shard;
-
 	*ret = (struct control_lane){
 		.size = sizeof(*ret),
 		.generation = lane->generation,
@@ -62,7 +60,7 @@ void lane_fill_reply(const struct lane *lane, bool moved, struct control_lane *r
 	};
 	if (!order_brings_ids(lane->order) || lane->perm) {
 		ret->steps = shard_steps(&lane->shard, lane->base.c);
-		ret->steps_epoch = shard_steps(&whole, 0);
+		ret->steps_epoch = shard_steps(&lane->shard, 0);
 	}
 	ret->last = last_number(lane, ret);
 	cursor_encode(&lane->base, ret->cursor);

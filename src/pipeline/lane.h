@@ -54,7 +54,6 @@ struct ticket {
 	uint64_t id;         /* being tried */
 	uint32_t substitute; /* 0: the asked id, else k + 1 */
 	struct sample sample;
-	uint64_t read_started_ns;
 	struct read_request read;
 	struct bytes *bytes;
 	uint64_t ahead;     /* bytes counted in lane->ahead_bytes for this ticket */
@@ -171,7 +170,6 @@ struct worker {
 
 	/* guarded by pipeline->lock */
 	uint64_t cpu_ns;
-	uint64_t idle_ns;
 	uint64_t repinned;
 };
 

@@ -183,19 +183,18 @@ void pipeline_facts(struct pipeline *p, struct pipeline_facts *ret)
 void pipeline_counters(struct pipeline *p, uint64_t counters[STATS_DAEMON_COUNT])
 {
 	struct reader_stats r;
-	uint64_t cpu = 0, idle = 0, repinned = 0;
+	uint64_t cpu = 0, repinned = 0;
 
 	reader_stats(p->reader, &r);
 	pthread_mutex_lock(&p->lock);
 	for (unsigned int i = 0; i < p->worker_count; i++) {
 		cpu += p->workers[i].cpu_ns;
-		idle += p->workers[i].idle_ns;
 		repinned += p->workers[i].repinned;
 	}
 	counters[STATS_DAEMON_workers] = p->active_workers;
+	counters[STATS_DAEMON_worker_idle] = p->idle_ns;
 	pthread_mutex_unlock(&p->lock);
 	counters[STATS_DAEMON_worker_cpu] = cpu;
-	counters[STATS_DAEMON_worker_idle] = idle;
 	counters[STATS_DAEMON_repinned] = repinned;
 	counters[STATS_DAEMON_reader_cpu] = r.cpu_ns;
 	counters[STATS_DAEMON_process_cpu] = process_cpu_ns();

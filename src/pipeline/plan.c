@@ -98,7 +98,6 @@ static void plan_ticket(
 	t->id = t->id_asked;
 	t->substitute = 0;
 	t->fault.status = FEEDER_STATUS_OK;
-	t->read_started_ns = 0;
 	t->order_digest = where.valid ? digest_order(batch->epoch, t->position, t->id_asked) : 0;
 	t->pixel_digest = 0;
 	dataset_sample(lane->dataset, t->id, &t->sample);
@@ -420,7 +419,6 @@ void ticket_read_done(struct read_request *req)
 	t->bytes = req->bytes;
 	if (!t->bytes)
 		ticket_uncount(t); /* a late buffer stays with the reader */
-	t->read_started_ns = req->started_ns;
 	if (!batch->zombie && !lane->dying) {
 		uint64_t opened = req->opened_ns ? req->opened_ns : req->done_ns;
 

@@ -250,9 +250,7 @@ void *worker_main(void *arg)
 		pthread_cond_wait(&p->work, &p->lock);
 		p->sleeping_workers--;
 		p->sleep_started_sum -= idle;
-		idle = now_ns() - idle;
-		p->idle_ns += idle;
-		worker->idle_ns += idle;
+		p->idle_ns += now_ns() - idle;
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;

@@ -38,10 +38,12 @@ static uint64_t promised;
 /* The bytes, if the machine can spare them: a sixteenth of what it has left stays with it. */
 static int promise(uint64_t bytes, uint64_t *ret_available)
 {
-	uint64_t available = memory_available();
+	uint64_t available;
 	int r = 0;
 
+	/* looked at under the lock: a ring just reserved is in it or still among the promises */
 	pthread_mutex_lock(&promise_lock);
+	available = memory_available();
 	available -= promised < available ? promised : available;
 	if (bytes > available - available / 16)
 		r = -ENOMEM;

@@ -39,18 +39,6 @@ struct drain {
 	double seconds;
 };
 
-static int exit_of(int error)
-{
-	switch (error) {
-	case -ENOENT:
-	case -ECONNREFUSED:
-	case -ETIMEDOUT:
-		return EXIT_NODAEMON;
-	default:
-		return EXIT_FINDING;
-	}
-}
-
 static int say(int error, int status)
 {
 	const char *sentence = feeder_last_error();
@@ -182,9 +170,7 @@ static int take_batch(struct drain *d)
 		r = feeder_next(d->lane, &batch, -1);
 	} while (r == -EINTR);
 	if (r < 0)
-		return say(r, r == -EPIPE                   ? EXIT_FINDING
-			      : exit_of(r) == EXIT_NODAEMON ? EXIT_FINDING
-							    : exit_of(r));
+		return say(r, EXIT_FINDING);
 	if (d->done == 0)
 		d->result->first_batch_ms = (double)(now_ns() - d->open_ns) / 1e6;
 	d->wait_seconds += (double)batch.wait_ns / 1e9;
